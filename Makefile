@@ -1,0 +1,48 @@
+# Two commands do all the set-up on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test check format lint types properties mutations clean
+
+demo: $(VENV)/.installed
+	$(BIN)/agentcompass run starter mini_swe_agent replay --model-api-protocol replay --task-concurrency 4
+
+test: $(VENV)/.installed-test
+	$(BIN)/python -m pytest
+
+check: format lint types
+
+format: $(VENV)/.installed-check
+	$(BIN)/ruff format --check .
+
+lint: $(VENV)/.installed-check
+	$(BIN)/ruff check .
+
+types: $(VENV)/.installed-check
+	$(BIN)/mypy
+
+properties: $(VENV)/.installed-test
+	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -k properties
+
+mutations: $(VENV)/.installed-test
+	$(BIN)/python -m tests.mutations
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml constraints.txt $(VENV)/bin/python
+	$(INSTALL) --editable .
+	touch $@
+
+$(VENV)/.installed-test: pyproject.toml constraints.txt $(VENV)/bin/python
+	$(INSTALL) --editable '.[test]'
+	touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-check: pyproject.toml constraints.txt $(VENV)/bin/python
+	$(INSTALL) --editable '.[test,check]'
+	touch $@ $(VENV)/.installed $(VENV)/.installed-test

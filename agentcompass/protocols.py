@@ -1,0 +1,287 @@
+"""The seams on one screen: what the engine asks of a plug-in, and what it gives one.
+
+A component is a class with `id`, `description` and `Config` (a frozen attrs class whose fields
+are its parameters: each has `metadata={"help": ..., "unit": ...}`), built as `cls(config)`.
+Coroutines are trio's; blocking work goes through `trio.to_thread.run_sync`.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+
+import attrs
+
+from agentcompass.deadlines import CleanupClock
+from agentcompass.records.environment import EnvironmentPlan, ExecResult, NetworkMode, NetworkPolicy
+from agentcompass.records.metrics import MetricContract
+from agentcompass.records.model import Reply
+from agentcompass.records.plan import ExecutionPlan
+from agentcompass.records.progress import ProgressEvent
+from agentcompass.records.request import Aggregation, ModelSpec
+from agentcompass.records.task import EvaluationMode, PreparedTask, RunResult, TaskSpec
+
+
+class Component(Protocol):
+    """What every plug-in class has."""
+
+    id: ClassVar[str]
+    description: ClassVar[str]
+    Config: ClassVar[type[Any]]
+
+
+@attrs.frozen(kw_only=True)
+class Capabilities:
+    """What a provider can do; a plan that asks for more is refused before anything starts.
+
+    `ignores` are setup or resource fields which a task may describe and the provider only warns
+    about; what `--env-params` asks for and is not in `gives` is refused in preflight.
+    """
+
+    network_modes: frozenset[NetworkMode] = frozenset({"public"})
+    switches_network: bool = False
+    gives: frozenset[str] = frozenset()
+    ignores: frozenset[str] = frozenset()
+
+
+@attrs.frozen(kw_only=True)
+class SessionRequest:
+    """One session to open: the plan, who it is for (labels), and how its cleanup is bounded."""
+
+    plan: EnvironmentPlan
+    run_id: str
+    task_id: str
+    attempt: int
+    role: str = "agent"
+    cleanup: CleanupClock
+    keep: bool = False
+
+
+class Session(Protocol):
+    """An open place to run commands. Paths are the task's, absolute or relative to `workdir`.
+
+    Every method may raise `EnvironmentFailed`. A cancelled or timed-out `exec` has killed its whole
+    process tree before it returns or raises.
+    """
+
+    @property
+    def workdir(self) -> str:
+        """Where commands run unless told otherwise."""
+        ...
+
+    async def exec(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        timeout_seconds: float | None = None,
+        user: str | None = None,
+    ) -> ExecResult:
+        """Run a command (text: by `bash -c`, `sh -c` where there is no bash) to its end.
+
+        The partial output of a command that ran out of `timeout_seconds` is in the result.
+        """
+        ...
+
+    async def upload(self, source: Path, target: str) -> None:
+        """Copy a host file, or the contents of a host folder, to `target`; parents are made."""
+        ...
+
+    async def download(self, source: str, target: Path) -> None:
+        """Copy a file, or the contents of a folder, to the host path `target`; modes are kept."""
+        ...
+
+    async def read(self, path: str) -> bytes:
+        """The bytes of one file; `FileNotFoundError` where there is none."""
+        ...
+
+    async def write(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
+        """Write one file, parents made."""
+        ...
+
+    async def set_network_policy(self, policy: NetworkPolicy) -> None:
+        """Enforce `policy` from now on, also for processes that already run."""
+        ...
+
+    async def aclose(self) -> None:
+        """End every process of the session and remove what it made."""
+        ...
+
+
+class Environment(Component, Protocol):
+    """A provider of sessions."""
+
+    capabilities: Capabilities
+    sandbox_start_timeout: float | None
+    operation_timeout: float | None
+
+    async def preflight(self) -> None:
+        """Raise `UsageError` where sessions cannot be opened at all, with the remedy."""
+        ...
+
+    async def open(self, request: SessionRequest) -> Session:
+        """Open a session; what was half made is gone when this raises or is cancelled."""
+        ...
+
+
+class Conversation(Protocol):
+    """The model as one execution of one attempt talks to it."""
+
+    async def complete(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] = (),
+    ) -> Reply:
+        """One reply to messages in OpenAI chat form; raises `ModelFailed`."""
+        ...
+
+
+class Model(Protocol):
+    """A wire protocol, `id` being its name. An async context while a request uses it."""
+
+    id: ClassVar[str]
+    description: ClassVar[str]
+
+    def __init__(self, spec: ModelSpec, *, replies: Path | None, connections: int) -> None:
+        """`replies` is what the benchmark ships for `replay`; `connections` calls run at once."""
+        ...
+
+    async def preflight(self) -> None:
+        """Raise `UsageError` where no call could be made at all."""
+        ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *exc: object) -> None: ...
+
+    def conversation(self, task_id: str, attempt: int) -> Conversation:
+        """A fresh conversation for one execution."""
+        ...
+
+
+@attrs.frozen(kw_only=True)
+class AgentContext:
+    """What a harness knows of the attempt that it serves, and how its own cleanup is bounded."""
+
+    task: TaskSpec
+    prepared: PreparedTask
+    attempt: int
+    plan: ExecutionPlan
+    conversation: Conversation | None
+    cleanup: CleanupClock = attrs.field(factory=lambda: CleanupClock(30.0))
+
+
+class Agent(Protocol):
+    """A started harness in one session."""
+
+    async def run(self, result: RunResult) -> None:
+        """Work on the task; fill `result` as it goes, since a deadline keeps what is in it."""
+        ...
+
+    async def collect(self, result: RunResult) -> None:
+        """Bring in what the agent left in the sandbox; also after its deadline."""
+        ...
+
+
+class Harness(Component, Protocol):
+    """How the agent loops."""
+
+    needs_model: ClassVar[bool]
+    protocols: ClassVar[Sequence[str]]
+    default_run_timeout_seconds: ClassVar[float | None]
+
+    def start(self, session: Session, context: AgentContext) -> AbstractAsyncContextManager[Agent]:
+        """Make an agent ready; it is closed however the attempt ends."""
+        ...
+
+
+class Benchmark(Component, Protocol):
+    """A data set and how it is scored."""
+
+    evaluation_mode: EvaluationMode
+    evaluation_timeout_metrics: Mapping[str, bool | float]
+    replies: Path | None
+    aggregation_mode: Aggregation
+    category_hierarchy: Mapping[str, Any] | None
+
+    def load_tasks(self, data_dir: Path) -> Sequence[TaskSpec]:
+        """Every task, in order; blocking. Raises `UsageError` where the data set is not there."""
+        ...
+
+    def metric_contract(self) -> MetricContract:
+        """What an attempt measures; asked after `load_tasks`."""
+        ...
+
+    async def prepare_task(
+        self, task: TaskSpec, session: Session, plan: ExecutionPlan
+    ) -> PreparedTask:
+        """Lay out the task in the session, without anything of its verifier."""
+        ...
+
+    async def prepare_evaluation(
+        self,
+        task: TaskSpec,
+        prepared: PreparedTask,
+        plan: ExecutionPlan,
+        session: Session | None,
+    ) -> None:
+        """Lay out what scoring needs; bounded as operations, not by the verifier's deadline.
+
+        `session` is the agent's (mode reuse), a new one with the artifacts restored (fresh), or
+        None (none).
+        """
+        ...
+
+    async def evaluate(
+        self,
+        task: TaskSpec,
+        prepared: PreparedTask,
+        result: RunResult,
+        plan: ExecutionPlan,
+        session: Session | None,
+    ) -> None:
+        """Score into `result.metrics`; raise `EvaluationFailed` where there is no verdict."""
+        ...
+
+
+@runtime_checkable
+class RunsItself(Protocol):
+    """A benchmark with its own agent loop, for harness id `none`."""
+
+    async def run_task(self, session: Session, context: AgentContext, result: RunResult) -> None:
+        """As `Agent.run`."""
+        ...
+
+
+class Recipe(Component, Protocol):
+    """Adjusts a plan for the pairs that it knows; never runs anything."""
+
+    priority: ClassVar[int]
+    enabled_by_default: ClassVar[bool]
+
+    def matches(self, task: TaskSpec, plan: ExecutionPlan) -> bool:
+        """Whether this recipe has something to say."""
+        ...
+
+    def apply(self, task: TaskSpec, plan: ExecutionPlan) -> ExecutionPlan:
+        """The adjusted plan; `k` and the strategy are not in it."""
+        ...
+
+
+class Analyzer(Component, Protocol):
+    """Looks at one attempt's result."""
+
+    def analyze(self, task: TaskSpec, result: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """{is_badcase, details, score?, error?}, or None where it has nothing to say."""
+        ...
+
+
+class Reporter(Protocol):
+    """Is told every event, in order, in the same synchronous stretch as the state change."""
+
+    def emit(self, event: ProgressEvent) -> None:
+        """Take note; never blocks, never raises."""
+        ...

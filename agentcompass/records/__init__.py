@@ -1,0 +1,1 @@
+"""Frozen records: what is asked, planned, observed and written."""

@@ -1,0 +1,68 @@
+"""Progress as it is written: events, one a line, and the snapshot that they fold to."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+
+@attrs.frozen(kw_only=True)
+class ProgressEvent:
+    """One line of progress.jsonl (seed 002); fields are in the order in which they are written.
+
+    `timestamp` is Unix seconds. The last four are null for a standalone request.
+    """
+
+    run_id: str
+    event: str
+    timestamp: float
+    task_id: str | None = None
+    category: str | None = None
+    attempt: int | None = None
+    phase: str | None = None
+    status: str | None = None
+    payload: Mapping[str, Any] = attrs.field(factory=dict)
+    orchestration_id: str | None = None
+    request_key: str | None = None
+    request_name: str | None = None
+    request_index: int | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ActiveTask:
+    """Where one running task is."""
+
+    category: str | None = None
+    phase: str = "running"
+    attempt: int | None = None
+    updated_at: float = 0.0
+    details: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class ProgressSnapshot:
+    """progress.json (seed 002): counts of tasks; `elapsed_seconds` to three decimals."""
+
+    run_id: str
+    benchmark: str
+    harness: str
+    environment: str
+    model: str
+    status: str = "created"
+    total_tasks: int = 0
+    reused_tasks: int = 0
+    pending_tasks: int = 0
+    running_tasks: int = 0
+    finished_tasks: int = 0
+    completed_tasks: int = 0
+    failed_tasks: int = 0
+    error_tasks: int = 0
+    warning_tasks: int = 0
+    skipped_tasks: int = 0
+    attempts_started: int = 0
+    attempts_finished: int = 0
+    partials_saved: int = 0
+    current_phase_counts: Mapping[str, int] = attrs.field(factory=dict)
+    active_tasks: Mapping[str, ActiveTask] = attrs.field(factory=dict)
+    elapsed_seconds: float = 0.0
+    updated_at: float = 0.0

@@ -1,0 +1,56 @@
+"""Where a run came from and how it ended: run_info.json, schema 3."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+RUN_INFO_SCHEMA = "agentcompass.run_info.v3"
+
+_LEFT_OUT = {"omit_none": True}
+
+
+@attrs.frozen(kw_only=True)
+class Origin:
+    """The run that results were taken over from."""
+
+    run_id: str | None = attrs.field(default=None, metadata=_LEFT_OUT)
+    path: str | None = attrs.field(default=None, metadata=_LEFT_OUT)
+
+
+@attrs.frozen(kw_only=True)
+class MetricArtifacts:
+    """Which plan and aggregation metrics.json and summary.md were made with, when, and by what.
+
+    `source` is `evaluation` or `summary`; `report` holds k, strategy and aggregation.
+    """
+
+    generated_at: str
+    source: str = "evaluation"
+    report: Mapping[str, Any]
+    benchmark_params_override: Mapping[str, Any] | None = attrs.field(
+        default=None, metadata=_LEFT_OUT
+    )
+
+
+@attrs.frozen(kw_only=True)
+class RunInfo:
+    """run_info.json (seed 002). Times are ISO 8601 with their offset.
+
+    `request` is the merged request as it was written, without secrets; `task_ids` are the
+    selected tasks in order. What is None has not come about yet, and is not written.
+    """
+
+    schema_version: str = RUN_INFO_SCHEMA
+    run_id: str
+    started_at: str
+    request: Mapping[str, Any]
+    reused_from: Origin | None = attrs.field(default=None, metadata=_LEFT_OUT)
+    task_ids: tuple[str, ...] | None = attrs.field(default=None, metadata=_LEFT_OUT)
+    resolved_execution_plans: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = attrs.field(
+        default=None, metadata=_LEFT_OUT
+    )
+    metric_artifacts: MetricArtifacts | None = attrs.field(default=None, metadata=_LEFT_OUT)
+    status: str | None = attrs.field(default=None, metadata=_LEFT_OUT)
+    finished_at: str | None = attrs.field(default=None, metadata=_LEFT_OUT)
+    error: str | None = attrs.field(default=None, metadata=_LEFT_OUT)
