@@ -1,0 +1,1 @@
+"""Events folded to a snapshot, written and shown."""

@@ -1,0 +1,66 @@
+"""Progress as whole lines without escape codes, for pipes, logs and continuous integration."""
+
+import attrs
+
+from agentcompass.progress.board import Board
+from agentcompass.progress.text import duration, visible
+from agentcompass.records.progress import ProgressEvent
+
+EVERY_TASK = 50  # runs up to this size have a line for each task
+PAUSE_SECONDS = 1.0  # in larger ones, tasks that went well share a line within this time
+
+
+@attrs.define
+class PlainLines:
+    """Says what each event is worth on a line; `board` has taken note of it already."""
+
+    board: Board
+    _said_at: float = -PAUSE_SECONDS
+
+    def line(self, event: ProgressEvent, now: float) -> str | None:
+        """The line for an event, or None."""
+        if event.event == "run_started":
+            return f"run {visible(event.run_id)}: {visible(self.board.title)}"
+        if event.event == "tasks_loaded":
+            return f"{self.board.total} tasks"
+        if event.event == "reuse_loaded":
+            return f"{self.board.reused} of {self.board.total} tasks are taken over"
+        if event.event == "attempt_retry":
+            return self._retry(event)
+        if event.event == "task_finished":
+            return self._task(event, now)
+        return self._end(now) if event.event == "run_finished" else None
+
+    def _retry(self, event: ProgressEvent) -> str:
+        payload = event.payload
+        delay = payload.get("retry_delay_seconds")
+        wait = f" in {delay:.1f} s" if isinstance(delay, int | float) else ""
+        counts = f"{payload.get('retry')} of {payload.get('max_retries')}"
+        return f"{_name(event)}: retry {counts} ({payload.get('scope')}){wait}"
+
+    def _task(self, event: ProgressEvent, now: float) -> str | None:
+        board = self.board
+        severity = event.payload.get("severity")
+        went_well = event.status == "completed" and severity != "error"
+        if went_well and board.total > EVERY_TASK and now - self._said_at < PAUSE_SECONDS:
+            return None
+        self._said_at = now
+        how = f"{event.status} with errors" if severity == "error" else str(event.status)
+        width = len(str(board.total))
+        return f"[{board.finished:>{width}}/{board.total}] {_name(event)}: {how}{_failures(board)}"
+
+    def _end(self, now: float) -> str:
+        board = self.board
+        error = f": {visible(board.error)}" if board.error else ""
+        ended = f"{board.status.replace('_', ' ')} after {duration(board.elapsed(now))}"
+        finished = f"{board.finished} of {board.total} tasks finished"
+        return f"{ended}: {finished}{_failures(board)}{error}"
+
+
+def _name(event: ProgressEvent) -> str:
+    attempt = f"#{event.attempt}" if event.attempt else ""
+    return visible(str(event.task_id)) + attempt
+
+
+def _failures(board: Board) -> str:
+    return f", {board.failed} failed" if board.failed else ""

@@ -1,0 +1,133 @@
+"""What is written of an attempt: plain JSON values, with the secrets masked where they may stand.
+
+Metrics, ground truth and final answer lose known secrets only (formats.md 7), and so does what a
+later scoring needs as it was. Manifests keep the names of the files that they describe.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from agentcompass.records.artifacts import ArtifactManifest
+from agentcompass.records.attempt import (
+    AttemptResult,
+    PublishedTask,
+    TaskHeader,
+    TaskIndex,
+    attempt_name,
+)
+from agentcompass.records.checkpoint import (
+    CHECKPOINT_SCHEMA,
+    EvaluationCheckpoint,
+    LogicalAttempt,
+    RetryDetail,
+)
+from agentcompass.store.encode import plain
+from agentcompass.store.redact import Redactor
+
+MANIFEST = "declared_artifacts"
+
+
+def result_document(result: AttemptResult, redactor: Redactor) -> dict[str, Any]:
+    """result.json."""
+    record: dict[str, Any] = plain(result)
+    _mask_result(record, redactor)
+    for section in ("analysis_result", "meta"):
+        record[section] = redactor.record(record[section])
+    meta = without_empty(record["meta"])
+    record["meta"] = {"benchmark": {}, "harness": {}, **meta}
+    return record
+
+
+def evaluation_document(
+    checkpoint: EvaluationCheckpoint, reference: str, redactor: Redactor
+) -> dict[str, Any]:
+    """The `evaluation` section; `reference` is where its artifacts are, or would be."""
+    record: dict[str, Any] = plain(checkpoint)
+    if record["artifacts"] is None:
+        record["artifacts"] = plain(ArtifactManifest(directory=reference, complete=True))
+    result = record["run_result"]
+    _mask_result(result, redactor)
+    for section in ("ground_truth", "telemetry", "meta", "extra"):
+        result[section] = redactor.known(result[section])
+    record["prepared_task"] = redactor.known(record["prepared_task"])
+    return record
+
+
+def retry_document(detail: RetryDetail, redactor: Redactor) -> dict[str, Any]:
+    """The file of a discarded result."""
+    record: dict[str, Any] = plain(detail)
+    _mask_issues(record, redactor)
+    result = record["discarded_result"]
+    _mask_result(result, redactor)
+    result["ground_truth"] = redactor.known(result["ground_truth"])
+    for section in ("telemetry", "meta", "extra"):
+        result[section] = redactor.record(result[section])
+    return record
+
+
+def index_document(task_id: str, attempts: Sequence[int]) -> dict[str, Any]:
+    """task.json of a task that goes on."""
+    record: dict[str, Any] = plain(TaskIndex(task_id=task_id, attempts=_names(attempts)))
+    return record
+
+
+def published_document(
+    header: TaskHeader, attempts: Sequence[int], redactor: Redactor
+) -> dict[str, Any]:
+    """task.json of a task that is done."""
+    record: dict[str, Any] = plain(
+        PublishedTask(
+            task_id=header.task_id,
+            attempts=_names(attempts),
+            category=header.category,
+            ground_truth=header.ground_truth,
+            attempt_plan=header.attempt_plan,
+        )
+    )
+    record["ground_truth"] = redactor.known(record["ground_truth"])
+    return record
+
+
+def scheduler_document(attempt: LogicalAttempt) -> dict[str, Any]:
+    """The `scheduler` section; an attempt without a result says so with a null."""
+    record: dict[str, Any] = plain(attempt)
+    if attempt.result_path is None:
+        record["value"] = None
+    return record
+
+
+def checkpoint_document(**sections: Any) -> dict[str, Any]:
+    """checkpoint.json with its sections."""
+    return {"schema_version": CHECKPOINT_SCHEMA, **sections}
+
+
+def without_empty(value: Any) -> Any:
+    """`value` without the fields, at any depth, that are null or an empty object or list."""
+    if isinstance(value, dict):
+        kept = {key: without_empty(item) for key, item in value.items()}
+        return {key: item for key, item in kept.items() if not is_empty(item)}
+    return [without_empty(item) for item in value] if isinstance(value, list) else value
+
+
+def is_empty(value: Any) -> bool:
+    """Whether `value` is null or an object or list without content; 0, false and "" are not."""
+    return value is None or (isinstance(value, dict | list) and not value)
+
+
+def _names(attempts: Sequence[int]) -> dict[str, str]:
+    return {str(number): attempt_name(number) for number in attempts}
+
+
+def _mask_result(record: dict[str, Any], redactor: Redactor) -> None:
+    _mask_issues(record, redactor)
+    record["final_answer"] = redactor.known(record["final_answer"])
+    record["trajectory"] = redactor.record(record["trajectory"])
+    record["artifacts"] = {
+        name: item if name == MANIFEST else redactor.record(item)
+        for name, item in record["artifacts"].items()
+    }
+
+
+def _mask_issues(record: dict[str, Any], redactor: Redactor) -> None:
+    for issue in record["issues"]:
+        issue["message"] = redactor.text(issue["message"])

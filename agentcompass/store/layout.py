@@ -1,0 +1,193 @@
+"""Every path of a run directory; no path is joined anywhere else.
+
+<results_dir>/<run_name parts>/<model>_<benchmark>_<harness>/<run_id>/
+    run.log run_info.json params.json progress.jsonl progress.json metrics.json summary.md
+    details/<state>/<readable task id>--<sha256>/
+        task.json
+        attempt-<n>/
+            result.json checkpoint.json artifacts/
+            retries/<task>.attempt<n>.retry<r>.<stage>.json
+            retries/<uuid>/                         what an execution left that was run again
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import attrs
+
+from agentcompass.records.attempt import attempt_name
+
+State = Literal["running", "normal", "error", "fatal"]
+STATES: tuple[State, ...] = ("running", "normal", "error", "fatal")
+
+LONGEST_NAME = 255  # bytes, on every file system that matters
+_READABLE = 80
+_DIGEST = 64
+
+_ATTEMPT = re.compile(r"attempt-([1-9][0-9]*)")
+_ODD = re.compile(r"[^A-Za-z0-9._=-]+")
+
+
+def sanitized(text: str) -> str:
+    """`text` with every run of characters outside `A-Z a-z 0-9 . _ = -` as one `_`."""
+    return _ODD.sub("_", text)
+
+
+def task_folder(task_id: str) -> str:
+    """The folder name of a task: a readable part, and the hash that keeps ids apart.
+
+    Ids that differ only in case, normal form, or in what is cut off have different hashes, so they
+    never share a folder; the id itself is only in task.json.
+    """
+    readable = sanitized(task_id).strip("._-")[:_READABLE] or "task"
+    return f"{readable}--{hashlib.sha256(_bytes(task_id)).hexdigest()}"
+
+
+def fitted(name: str) -> str:
+    """`name`, which is sanitized, or where it is too long for a file name its head and its hash."""
+    if len(name) <= LONGEST_NAME:
+        return name
+    return f"{name[: LONGEST_NAME - 2 - _DIGEST]}--{hashlib.sha256(name.encode()).hexdigest()}"
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def state_of(severity: str) -> State:
+    """The state of a finished task by the heaviest severity among its issues."""
+    return severity if severity in ("error", "fatal") else "normal"  # type: ignore[return-value]
+
+
+@attrs.frozen
+class AttemptLayout:
+    """The files of one attempt."""
+
+    directory: Path
+
+    @property
+    def result(self) -> Path:
+        """What became of the attempt."""
+        return self.directory / "result.json"
+
+    @property
+    def checkpoint(self) -> Path:
+        """What a later run can go on from."""
+        return self.directory / "checkpoint.json"
+
+    @property
+    def artifacts(self) -> Path:
+        """What was collected from the sandbox."""
+        return self.directory / "artifacts"
+
+    @property
+    def retries(self) -> Path:
+        """What earlier executions of the attempt left."""
+        return self.directory / "retries"
+
+    def records(self) -> list[Path]:
+        """Every record of the attempt that exists, the earlier ones too; no artifact."""
+        found = [path for path in (self.result, self.checkpoint) if path.exists()]
+        if self.retries.is_dir():
+            found += [*self.retries.glob("*.json"), *self.retries.glob("*/*.json")]
+        return found
+
+
+@attrs.frozen
+class TaskLayout:
+    """The files of one task in one state."""
+
+    directory: Path
+
+    @property
+    def index(self) -> Path:
+        """Which attempts there are, and what they share."""
+        return self.directory / "task.json"
+
+    def attempt(self, number: int) -> AttemptLayout:
+        """The files of attempt `number`."""
+        return AttemptLayout(self.directory / attempt_name(number))
+
+    def attempt_numbers(self) -> list[int]:
+        """The attempts that have a folder; blocking."""
+        found = map(_ATTEMPT.fullmatch, os.listdir(self.directory))  # noqa: PTH208
+        return sorted(int(match[1]) for match in found if match)
+
+
+@attrs.frozen
+class RunLayout:
+    """The files of one run."""
+
+    directory: Path
+
+    @property
+    def run_info(self) -> Path:
+        """Where the run came from and how it ended."""
+        return self.directory / "run_info.json"
+
+    @property
+    def params(self) -> Path:
+        """The few parameters that metrics depend on."""
+        return self.directory / "params.json"
+
+    @property
+    def metrics(self) -> Path:
+        """Every aggregated metric."""
+        return self.directory / "metrics.json"
+
+    @property
+    def summary(self) -> Path:
+        """The metrics as people read them."""
+        return self.directory / "summary.md"
+
+    @property
+    def progress(self) -> Path:
+        """The latest snapshot."""
+        return self.directory / "progress.json"
+
+    @property
+    def events(self) -> Path:
+        """Every event, one a line."""
+        return self.directory / "progress.jsonl"
+
+    @property
+    def log(self) -> Path:
+        """What the program said."""
+        return self.directory / "run.log"
+
+    @property
+    def details(self) -> Path:
+        """The tasks."""
+        return self.directory / "details"
+
+    def task(self, task_id: str, state: State) -> TaskLayout:
+        """The files of a task in `state`."""
+        return TaskLayout(self.details / state / task_folder(task_id))
+
+    def task_folders(self) -> Iterator[tuple[State | None, Path]]:
+        """Every folder of a task with its state, by name; blocking.
+
+        The state is None for the older `details/<task>`. Links are passed over.
+        """
+        for entry in _folders(self.details):
+            if entry.name not in STATES:
+                yield None, entry
+        for state in STATES:
+            for entry in _folders(self.details / state):
+                yield state, entry
+
+
+def _folders(path: Path) -> list[Path]:
+    if not path.is_dir() or path.is_symlink():
+        return []
+    return sorted(entry for entry in path.iterdir() if entry.is_dir() and not entry.is_symlink())
+
+
+def retry_file(task_id: str, attempt: int, retry: int, stage: str) -> str:
+    """The name of the file with a discarded result."""
+    where = re.sub(r"[/:]", "_", stage)
+    return f"{task_folder(task_id)}.attempt{attempt}.retry{retry}.{sanitized(where)}.json"

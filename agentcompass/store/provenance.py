@@ -1,0 +1,149 @@
+"""run_info.json and params.json as they are put together: what was asked for, and what came of it.
+
+The plan of every attempt goes into run_info.json. Writing that file for each of them would cost
+the square of their number, so it is due again only when they have doubled, and at the end.
+"""
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from agentcompass.records.request import RunRequest
+from agentcompass.records.run_info import RUN_INFO_SCHEMA
+from agentcompass.store.documents import is_empty, without_empty
+from agentcompass.store.encode import dump, plain
+from agentcompass.store.redact import Redactor
+
+# What params.json keeps of the execution, where it is set (formats.md 2.2).
+_EXECUTION = (
+    *("attempts", "artifact_limits", "timeout_multiplier", "run_timer_compensation_seconds"),
+    *("runresult_collect_timeout_seconds", "run_timeout_seconds", "evaluation_timeout_seconds"),
+    *("run_timeout_multiplier", "evaluation_timeout_multiplier", "save_artifacts"),
+    *("artifact_collect_timeout_seconds", "artifacts", "artifact_collect"),
+)
+_HERE = "<the plans>"
+_PLAN_INDENT = b"\n" + b" " * 8
+
+
+@attrs.define(eq=False)
+class Provenance:
+    """What the two files say so far; the request has lost its secrets and its private keys."""
+
+    run_id: str
+    request: Mapping[str, Any]
+    redactor: Redactor
+    started_at: str = attrs.field(init=False)
+    _fields: dict[str, Any] = attrs.field(factory=dict, init=False)
+    # As text, each once: this takes little memory, and writing it holds up nothing.
+    _plans: dict[tuple[str, int], bytes] = attrs.field(factory=dict, init=False)
+    _texts: dict[bytes, bytes] = attrs.field(factory=dict, init=False)
+    _written_plans: int = attrs.field(default=0, init=False)
+
+    def set(self, **fields: Any) -> None:
+        """Set top-level fields of run_info.json; None takes one back."""
+        self._fields.update(plain(fields))
+
+    def add_plan(self, task_id: str, attempt: int, plan: Mapping[str, Any]) -> None:
+        """Note what an attempt resolved to use."""
+        text = dump(self.redactor.record(plain(plan)), sort_keys=True).strip()
+        text = text.replace(b"\n", _PLAN_INDENT)
+        self._plans[task_id, attempt] = self._texts.setdefault(text, text)
+
+    @started_at.default
+    def _now(self) -> str:
+        return now()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there are twice as many plans as at the last `snapshot`."""
+        return len(self._plans) >= max(1, 2 * self._written_plans)
+
+    def snapshot(self) -> "Snapshot":
+        """What run_info.json says now, to be put into words later and elsewhere."""
+        self._written_plans = len(self._plans)
+        fields = {
+            "schema_version": RUN_INFO_SCHEMA,
+            "run_id": self.run_id,
+            "started_at": self.started_at,
+            "request": self.request,
+            **{name: value for name, value in self._fields.items() if value is not None},
+        }
+        return Snapshot(fields, dict(self._plans))
+
+    def params(self) -> dict[str, Any]:
+        """params.json: of each section what metrics and summaries need."""
+        request = self.request
+        execution = request.get("execution", {})
+        sections = {
+            "benchmark": request["benchmark"],
+            "model": request["model"],
+            "execution": {name: execution.get(name) for name in _EXECUTION},
+            "output": request.get("output", {}),
+        }
+        return {name: _set_fields(section) for name, section in sections.items()}
+
+
+@attrs.frozen
+class Snapshot:
+    """The fields of run_info.json, and the plans as text."""
+
+    fields: Mapping[str, Any]
+    plans: Mapping[tuple[str, int], bytes]
+
+    def data(self) -> bytes:
+        """The content of run_info.json.
+
+        The plans are put in as the text that they are: for many tasks, one call that encodes them
+        all would stop every other thread for too long.
+        """
+        if not self.plans:
+            return dump(self.fields, sort_keys=True)
+        data = dump({**self.fields, "resolved_execution_plans": _HERE}, sort_keys=True)
+        before, _, after = data.partition(_text(_HERE))
+        return b"".join((before, _object((_task(*each) for each in self._by_task()), 2), after))
+
+    def _by_task(self) -> Iterable[tuple[str, dict[str, bytes]]]:
+        tasks: dict[str, dict[str, bytes]] = {}
+        for (task_id, attempt), text in self.plans.items():
+            tasks.setdefault(task_id, {})[str(attempt)] = text
+        return sorted(tasks.items())
+
+
+def _task(task_id: str, attempts: Mapping[str, bytes]) -> bytes:
+    plans = _object((_text(number) + b": " + attempts[number] for number in sorted(attempts)), 6)
+    return _text(task_id) + b": " + _object((b'"attempts": ' + plans,), 4)
+
+
+def _object(members: Iterable[bytes], indent: int) -> bytes:
+    """A JSON object that itself stands at `indent`."""
+    space = b"\n" + b" " * indent
+    return b"{" + space + b"  " + (b"," + space + b"  ").join(members) + space + b"}"
+
+
+def _text(text: str) -> bytes:
+    return dump(text, indent=False).strip()
+
+
+def request_document(request: RunRequest, run_id: str, redactor: Redactor) -> dict[str, Any]:
+    """The merged request as it is written: without secrets, private keys, and what is not set."""
+    record: dict[str, Any] = plain(request)
+    record["output"]["run_id"] = run_id
+    public: dict[str, Any] = without_empty(_public(redactor.record(record)))
+    return public
+
+
+def now() -> str:
+    """This moment, in ISO 8601 with the zone's offset, to the second."""
+    return dt.datetime.now().astimezone().isoformat(timespec="seconds")
+
+
+def _public(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _public(item) for key, item in value.items() if not key.startswith("_")}
+    return [_public(item) for item in value] if isinstance(value, list) else value
+
+
+def _set_fields(section: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: v for name, v in section.items() if not is_empty(v) and v != ""}

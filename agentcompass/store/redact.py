@@ -1,0 +1,155 @@
+"""What is secret never reaches a file, an event, a log line or the console.
+
+A value that is known to be secret is masked wherever it stands, in the spellings that it takes in
+JSON, in URLs and in base64. A name alone masks what stands under it only where it is the name of a
+credential; free text also by the forms that credentials take there (formats.md 7).
+"""
+
+import base64
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+from agentcompass.records.credentials import is_secret_name
+
+MASK = "********"
+SHORTEST = 8  # a shorter secret would mask parts of ordinary words
+
+_REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
+_NAME = r"(?:api[_-]?key|token|secret|password|credential)[\"']?[ \t]*[:=][ \t]*[\"']?"
+_VALUE = r"[^\s\"',;&)\]}]+"
+# Each keeps its first group and masks the rest of what it matches.
+_FORMS = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        rf"(\bbearer\s+){_VALUE}",
+        rf"(\bauthorization[\"']?[ \t]*[:=][ \t]*[\"']?basic[ \t]+){_VALUE}",
+        rf"({_NAME})(?!\$\{{|bearer\b|basic\b){_VALUE}",
+        r"(://)[^\s/@\"']+(?=@)",
+        r"(\b)sk-[a-z0-9_-]{12,}",
+    )
+)
+
+
+class Redactor:
+    """Masks the known `secrets` (those of fewer than 8 characters only by name).
+
+    Masking twice changes nothing. What has nothing to mask is returned as it is, not copied.
+    """
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._known = frozenset(secret for secret in secrets if len(secret) >= SHORTEST)
+        forms = {form for secret in self._known for form in spellings(secret)}
+        self._spellings = sorted(forms, key=_longest_first)
+        self._shortest = min(map(len, self._spellings), default=0)
+        self._pattern = re.compile("|".join(map(re.escape, self._spellings)))
+
+    def text(self, text: str) -> str:
+        """Free text, such as a message or a traceback, without secrets of any recognised form."""
+        text = self._masked(text)
+        for form in _FORMS:
+            text = form.sub(rf"\1{MASK}", text)
+        return text
+
+    def known(self, value: Any) -> Any:
+        """A value without the known secrets; names mean nothing here."""
+        return self._walk(value, by_name=False)
+
+    def record(self, value: Any) -> Any:
+        """A value without the known secrets and without what stands under a credential's name.
+
+        Empty text, None, true and false stay, and so does a whole `${NAME}`.
+        """
+        return self._walk(value, by_name=True)
+
+    def _walk(self, value: Any, *, by_name: bool) -> Any:
+        kind = type(value)
+        if kind is str:
+            return self._masked(value)
+        if kind is dict or isinstance(value, Mapping):
+            return self._mapping(value, by_name=by_name)
+        if kind is list or kind is tuple:
+            return _each(value, lambda item: self._walk(item, by_name=by_name))
+        return MASK if (kind is int or kind is float) and str(value) in self._known else value
+
+    def _mapping(self, value: Mapping[Any, Any], *, by_name: bool) -> Mapping[Any, Any]:
+        done: dict[Any, Any] = {}
+        same = True
+        for key, item in value.items():
+            named = by_name and isinstance(key, str) and _names_secret(key, value)
+            masked = _hide(item) if named else self._walk(item, by_name=by_name)
+            name = self._masked(key) if isinstance(key, str) else key
+            same = same and masked is item and name is key
+            done[_free(name, done)] = masked
+        return value if same else done
+
+    def _masked(self, text: str) -> str:
+        # Looking for each spelling is many times faster than one pattern over a long text.
+        if len(text) < self._shortest or not any(map(text.__contains__, self._spellings)):
+            return text
+        while (masked := self._pattern.sub(MASK, text)) != text:  # a secret may hold asterisks
+            text = masked
+        return text
+
+
+def spellings(secret: str) -> Iterator[str]:
+    """How a secret may be written: as it is, escaped for JSON and URLs, inside base64."""
+    yield secret
+    for ascii_only in (True, False):
+        once = json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
+        yield from (once, json.dumps(once)[1:-1])  # the arguments of a tool call are JSON in JSON
+    data = secret.encode("utf-8", "surrogatepass")
+    yield quote(data, safe="")
+    yield quote(data)
+    yield quote_plus(data)
+    for offset in range(3):
+        yield from _in_base64(data, offset)
+
+
+def _in_base64(data: bytes, offset: int) -> Iterator[str]:
+    """The characters that depend on nothing but `data`, `offset` bytes into a group of three."""
+    for encoder in (base64.b64encode, base64.urlsafe_b64encode):
+        text = encoder(bytes(offset) + data).decode("ascii")
+        end = (offset + len(data)) * 8 // 6
+        part = text[(offset * 8 + 5) // 6 : end]
+        if len(part) >= SHORTEST:
+            yield part
+
+
+def _longest_first(text: str) -> tuple[int, str]:  # since one may hold another
+    return -len(text), text
+
+
+def _names_secret(key: str, siblings: Mapping[Any, Any]) -> bool:
+    # A token beside its log-probability is a word that the model said.
+    return is_secret_name(key) and not (key == "token" and "logprob" in siblings)
+
+
+def _hide(value: Any) -> Any:
+    """Mask every leaf of what stands under a credential's name."""
+    if isinstance(value, Mapping):
+        hidden = {key: _hide(item) for key, item in value.items()}
+        return value if all(hidden[key] is value[key] for key in value) else hidden
+    if isinstance(value, list | tuple):
+        return _each(value, _hide)
+    if value is None or isinstance(value, bool) or value in ("", MASK):
+        return value
+    return value if isinstance(value, str) and _REFERENCE.fullmatch(value) else MASK
+
+
+def _each(values: list[Any] | tuple[Any, ...], change: Callable[[Any], Any]) -> Any:
+    changed = [change(item) for item in values]
+    if all(new is old for new, old in zip(changed, values, strict=True)):
+        return values
+    return changed
+
+
+def _free(name: Any, taken: Mapping[Any, Any]) -> Any:
+    """`name`, numbered where masking has made two names equal."""
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name} ({number})"
+    return free

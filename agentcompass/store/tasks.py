@@ -1,0 +1,192 @@
+"""The files of tasks: saved attempt by attempt in `running`, published as a whole by one rename.
+
+Every method blocks, and raises `StoreError` naming the file. result.json is written last of what
+an attempt leaves: where it is, the attempt is done.
+"""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import attrs
+
+from agentcompass.records.attempt import AttemptResult, TaskHeader
+from agentcompass.records.checkpoint import EvaluationCheckpoint, LogicalAttempt, RetryDetail
+from agentcompass.records.issue import highest_severity
+from agentcompass.store.atomic import Disk, change_file, named_errors, read_record, write_record
+from agentcompass.store.documents import (
+    checkpoint_document,
+    evaluation_document,
+    index_document,
+    published_document,
+    result_document,
+    retry_document,
+    scheduler_document,
+)
+from agentcompass.store.encode import decode, encode
+from agentcompass.store.layout import AttemptLayout, RunLayout, TaskLayout, retry_file, state_of
+from agentcompass.store.redact import Redactor
+
+
+@attrs.frozen(kw_only=True)
+class TaskFiles:
+    """Writes the tasks of one run. Two methods on one task must not run at the same time."""
+
+    layout: RunLayout
+    redactor: Redactor
+    disk: Disk
+
+    def save_evaluation(self, checkpoint: EvaluationCheckpoint) -> None:
+        """Keep the agent's finished work for scoring it again."""
+        attempt = self._open_attempt(checkpoint.task_id, checkpoint.attempt)
+        reference = self._relative(attempt.artifacts)
+        with named_errors(attempt.checkpoint):
+            section = evaluation_document(checkpoint, reference, self.redactor)
+        self._save_index(checkpoint.task_id)
+        write_record(self.disk, attempt.checkpoint, checkpoint_document(evaluation=section))
+
+    def save_attempt(self, header: TaskHeader, number: int, result: AttemptResult) -> None:
+        """Keep the result of one of several attempts."""
+        attempt = self._open_attempt(header.task_id, number)
+        self._save_index(header.task_id)
+        self._save_result(attempt, result)
+        self._save_scheduler(attempt, _logical_attempt(header, number, result))
+
+    def save_interrupted(
+        self, header: TaskHeader, number: int, *, phase: str, retries: int
+    ) -> None:
+        """Note in which phase an attempt without a result was cut off."""
+        attempt = self._open_attempt(header.task_id, number)
+        self._save_index(header.task_id)
+        cut_off = LogicalAttempt(
+            task_id=header.task_id,
+            attempt_index=number,
+            status="failed",
+            retries=retries,
+            error=f"interrupted in phase {phase}",
+        )
+        self._save_scheduler(attempt, cut_off)
+
+    def save_task(
+        self, header: TaskHeader, results: Mapping[int, AttemptResult], severity: str
+    ) -> None:
+        """Keep and publish a task whose attempts have not been saved yet."""
+        task = self.layout.task(header.task_id, "running")
+        attempts = {number: self._open_attempt(header.task_id, number) for number in results}
+        self._save_published_index(task, header, sorted(results))
+        for number, result in results.items():
+            self._save_result(attempts[number], result)
+        self._move(task, self.layout.task(header.task_id, state_of(severity)))
+
+    def publish(self, header: TaskHeader, severity: str) -> None:
+        """Complete task.json and move the task from `running` to the state of its severity."""
+        task = self.layout.task(header.task_id, "running")
+        done = [number for number in task.attempt_numbers() if task.attempt(number).result.exists()]
+        self._save_published_index(task, header, done)
+        self._move(task, self.layout.task(header.task_id, state_of(severity)))
+
+    def save_retry(self, detail: RetryDetail) -> str:
+        """Keep a discarded result; the path of its file, relative to the run directory."""
+        attempt = self._open_attempt(detail.task_id, detail.attempt)
+        name = retry_file(detail.task_id, detail.attempt, detail.retry, detail.stage)
+        path = attempt.retries / name
+        with named_errors(path):
+            self.disk.make_folders(attempt.retries)
+            document = retry_document(detail, self.redactor)
+        write_record(self.disk, path, document)
+        return self._relative(path)
+
+    def set_aside(self, task_id: str, number: int) -> None:
+        """Move what an execution left out of the way of the next one, as evidence."""
+        attempt = self.layout.task(task_id, "running").attempt(number)
+        left = [
+            path
+            for path in (attempt.artifacts, attempt.result, attempt.checkpoint)
+            if path.exists()
+        ]
+        if not left:
+            return
+        aside = AttemptLayout(attempt.retries / uuid.uuid4().hex)
+        with named_errors(aside.directory):
+            self.disk.make_folders(aside.directory)
+            for path in left:
+                self.disk.rename(path, aside.directory / path.name)
+        self._repoint(aside, attempt.artifacts, aside.artifacts)
+
+    def _open_attempt(self, task_id: str, number: int) -> AttemptLayout:
+        attempt = self.layout.task(task_id, "running").attempt(number)
+        with named_errors(attempt.directory):
+            self.disk.make_folders(attempt.directory)
+        return attempt
+
+    def _save_index(self, task_id: str) -> None:
+        task = self.layout.task(task_id, "running")
+        write_record(self.disk, task.index, index_document(task_id, task.attempt_numbers()))
+
+    def _save_published_index(
+        self, task: TaskLayout, header: TaskHeader, numbers: Sequence[int]
+    ) -> None:
+        with named_errors(task.index):
+            document = published_document(header, numbers, self.redactor)
+        write_record(self.disk, task.index, document)
+
+    def _save_result(self, attempt: AttemptLayout, result: AttemptResult) -> None:
+        with named_errors(attempt.result):
+            document = result_document(result, self.redactor)
+        write_record(self.disk, attempt.result, document)
+
+    def _save_scheduler(self, attempt: AttemptLayout, logical: LogicalAttempt) -> None:
+        record = read_record(attempt.checkpoint) or checkpoint_document()
+        record.pop("artifact_transfer", None)
+        record["scheduler"] = scheduler_document(logical)
+        write_record(self.disk, attempt.checkpoint, record)
+
+    def _move(self, source: TaskLayout, target: TaskLayout) -> None:
+        for number in source.attempt_numbers():
+            self._close(source.attempt(number))
+            self._repoint(source.attempt(number), source.directory, target.directory)
+        with named_errors(target.directory):
+            self.disk.make_folders(target.directory.parent)
+            self.disk.rename(source.directory, target.directory)
+
+    def _close(self, attempt: AttemptLayout) -> None:
+        """Leave in the checkpoint only what a later run can use."""
+        if attempt.checkpoint.exists():
+            change_file(self.disk, attempt.checkpoint, _without_scheduler)
+        else:
+            write_record(self.disk, attempt.checkpoint, checkpoint_document())
+
+    def _repoint(self, attempt: AttemptLayout, old: Path, new: Path) -> None:
+        """Let the records of an attempt name the folder to which their artifacts move."""
+        before, after = (_reference(self._relative(path)) for path in (old, new))
+        for path in attempt.records():
+            change_file(self.disk, path, lambda data: data.replace(before, after))
+
+    def _relative(self, path: Path) -> str:
+        return path.relative_to(self.layout.directory).as_posix()
+
+
+def _reference(folder: str) -> bytes:
+    # Inside a JSON string a quote is escaped, so this only ever matches a field of that name.
+    return f'"directory": "{folder}'.encode()
+
+
+def _without_scheduler(data: bytes) -> bytes:
+    if b'\n  "scheduler": ' not in data:  # a section stands there, and no string holds a line end
+        return data
+    record = decode(data, source="checkpoint.json")
+    del record["scheduler"]
+    return encode(record)
+
+
+def _logical_attempt(header: TaskHeader, number: int, result: AttemptResult) -> LogicalAttempt:
+    fatal = highest_severity(result.issues) == "fatal"
+    solved = not fatal and result.metrics.get("correct") is True
+    return LogicalAttempt(
+        task_id=header.task_id,
+        attempt_index=number,
+        status="failed" if fatal else "completed",
+        stop_requested=solved and header.attempt_plan.strategy == "pass",
+        retries=result.retry_count,
+        result_path="result.json",
+    )

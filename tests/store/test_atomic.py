@@ -1,0 +1,134 @@
+"""Old content or new content, never a mixture, whatever goes wrong (case 22)."""
+
+import errno
+import itertools
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agentcompass.errors import RecordCorrupt, StoreError
+from agentcompass.store.atomic import Disk, change_file, read_record, replace_file, write_record
+from tests.store.disks import FaultyDisk, bad_block, no_space
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_record_is_written_and_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "task.json"
+    write_record(Disk(), path, {"b": 1, "a": "é"}, sort_keys=True)
+
+    assert path.read_text() == '{\n  "a": "é",\n  "b": 1\n}\n'
+    assert read_record(path) == {"a": "é", "b": 1}
+    assert names(tmp_path) == ["task.json"]
+
+
+@pytest.mark.parametrize("error", [no_space, bad_block])
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_a_failed_write_leaves_what_was_there(tmp_path: Path, step: int, error: object) -> None:
+    path = tmp_path / "result.json"
+    write_record(Disk(), path, {"old": True})
+
+    with pytest.raises(StoreError, match=r"result\.json: (No space left|Input/output error)"):
+        write_record(FaultyDisk(step, error=error), path, {"new": "x" * 10_000})  # type: ignore[arg-type]
+
+    assert read_record(path) == {"old": True}
+    assert names(tmp_path) == ["result.json"]
+
+
+def test_the_steps_of_a_write_are_in_their_order(tmp_path: Path) -> None:
+    """Fails when the rename comes before the sync: a crash could then leave an empty file."""
+    disk = FaultyDisk()
+    write_record(disk, tmp_path / "a.json", {})
+
+    assert disk.steps == ["write", "sync", "rename"]
+
+
+def test_what_cannot_be_encoded_touches_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+
+    with pytest.raises(StoreError, match=r"result\.json: cannot be written: metrics\.score: .*nan"):
+        write_record(Disk(), path, {"metrics": {"score": float("nan")}})
+
+    assert names(tmp_path) == []
+
+
+def test_a_folder_that_is_gone_is_a_store_error(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"gone/result\.json: No such file"):
+        write_record(Disk(), tmp_path / "gone" / "result.json", {})
+
+
+def test_a_missing_record_is_none_and_a_torn_one_is_corrupt(tmp_path: Path) -> None:
+    (tmp_path / "torn.json").write_bytes(b'{"a": ')
+
+    assert read_record(tmp_path / "missing.json") is None
+    with pytest.raises(RecordCorrupt, match=r"torn\.json"):
+        read_record(tmp_path / "torn.json")
+    with pytest.raises(StoreError, match="Is a directory"):
+        read_record(tmp_path)
+
+
+def test_a_file_is_only_written_when_it_changes(tmp_path: Path) -> None:
+    path, disk = tmp_path / "a", FaultyDisk()
+    path.write_bytes(b"one two")
+
+    change_file(disk, path, lambda data: data.replace(b"three", b"3"))
+    assert disk.steps == []
+
+    change_file(disk, path, lambda data: data.replace(b"two", b"2"))
+    assert path.read_bytes() == b"one 2"
+
+
+def test_a_name_as_long_as_a_file_system_takes_can_be_replaced(tmp_path: Path) -> None:
+    path = tmp_path / ("x" * 200 + ".json")
+    replace_file(Disk(), path, b"{}")
+
+    assert path.read_bytes() == b"{}"
+
+
+def test_files_get_the_permissions_that_the_umask_leaves(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        write_record(Disk(), tmp_path / "a.json", {})
+    finally:
+        os.umask(before)
+
+    assert (tmp_path / "a.json").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A real file system of 64 KiB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)], capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip("cannot mount a file system here")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def fill(folder: Path) -> None:
+    for number in itertools.count():
+        write_record(Disk(), folder / f"{number}.json", {"new": "y" * 12_000})
+
+
+def test_a_disk_that_is_really_full_keeps_the_old_content(small_disk: Path) -> None:
+    path = small_disk / "result.json"
+    write_record(Disk(), path, {"old": "x" * 8000})
+
+    with pytest.raises(StoreError, match="No space left"):
+        fill(small_disk)
+    with pytest.raises(StoreError, match=os.strerror(errno.ENOSPC)):
+        write_record(Disk(), path, {"new": "y" * 60_000})
+
+    assert read_record(path) == {"old": "x" * 8000}
+    assert not [name for name in names(small_disk) if name.endswith(".tmp")]
+    for name in names(small_disk):
+        read_record(small_disk / name)
