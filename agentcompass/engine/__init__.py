@@ -1,0 +1,1 @@
+"""The nursery tree: request, task, attempt, execution, evaluation; and what decides beside it."""

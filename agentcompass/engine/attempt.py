@@ -1,0 +1,148 @@
+"""One attempt: executions until one is good or the retries are used up."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+
+import attrs
+import trio
+
+from agentcompass.deadlines import cleanup
+from agentcompass.engine.events import TaskEvents
+from agentcompass.engine.execution_state import Execution
+from agentcompass.engine.issues import issue_from
+from agentcompass.engine.job import Run
+from agentcompass.engine.limits import Permit
+from agentcompass.engine.plan import plan_record
+from agentcompass.engine.planning import bare_plan, plan_task
+from agentcompass.engine.results import attempt_result
+from agentcompass.engine.retry import Retry
+from agentcompass.protocols import Session
+from agentcompass.records.attempt import AttemptResult, TaskHeader
+from agentcompass.records.checkpoint import RetryDetail
+from agentcompass.records.task import TaskSpec
+
+RunExecution = Callable[[Execution, Permit], Awaitable[None]]
+RunEvaluation = Callable[[Execution, Permit, Session | None], Awaitable[None]]
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class AttemptJob:
+    """Which attempt of which task."""
+
+    run: Run
+    events: TaskEvents
+    task: TaskSpec
+    header: TaskHeader
+    number: int
+
+
+async def run_attempt(
+    attempt: AttemptJob, run_execution: RunExecution, run_evaluation: RunEvaluation
+) -> AttemptResult:
+    """Execute, and go on as the retry policy says; no limit is held during a back-off."""
+    execution = _planned(attempt)
+    retries = 0
+    try:
+        if not execution.is_fatal:  # planning is not retried
+            await _execute(execution, run_execution)
+            while retry := attempt.run.job.retry.decide(
+                execution.result.issues, used=retries, may_rescore=execution.may_rescore
+            ):
+                retries += 1
+                await _back_off(attempt, execution, retry, retries)
+                execution = await _again(attempt, execution, retry, run_execution, run_evaluation)
+    except trio.Cancelled:
+        await _record_interruption(attempt, execution, retries)
+        raise
+    result = attempt_result(execution, retry_count=retries)
+    attempt.events.attempt_started(attempt.number)
+    attempt.events.attempt_finished(attempt.number, execution.severity)
+    return result
+
+
+def _planned(attempt: AttemptJob) -> Execution:
+    execution = Execution(
+        run=attempt.run,
+        events=attempt.events,
+        task=attempt.task,
+        number=attempt.number,
+        plan=bare_plan(attempt.run.job, attempt.task),
+    )
+    with _boundary(execution):
+        execution.plan = plan_task(attempt.run, attempt.task)
+    return execution
+
+
+async def _execute(execution: Execution, run_execution: RunExecution) -> None:
+    run, plan = execution.run, execution.plan
+    async with run.job.limits.admit(plan.environment.id) as permit:
+        execution.events.attempt_started(execution.number)
+        execution.enter("plan")
+        record = plan_record(plan)
+        run.store.record_plan(execution.task.task_id, execution.number, record)
+        execution.events.plan_resolved(execution.number, record)
+        with _boundary(execution):
+            # Durable before anything is opened: a crash leaves word of what was meant.
+            await run.store.flush()
+            await run_execution(execution, permit)
+
+
+async def _again(
+    attempt: AttemptJob,
+    execution: Execution,
+    retry: Retry,
+    run_execution: RunExecution,
+    run_evaluation: RunEvaluation,
+) -> Execution:
+    limits = attempt.run.job.limits
+    if retry.scope == "evaluate":
+        verifier = execution.plan.evaluation_environment
+        async with limits.admit(None if verifier is None else verifier.id) as permit:
+            with _boundary(execution):
+                await run_evaluation(execution, permit, None)
+        return execution
+    await attempt.run.store.set_aside(attempt.task.task_id, attempt.number)
+    execution = _planned(attempt)
+    await _execute(execution, run_execution)
+    return execution
+
+
+@contextmanager
+def _boundary(execution: Execution) -> Iterator[None]:
+    """Let a plug-in's bug end this attempt alone, as a FATAL issue, and say where it was."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001  # the only one: see the docstring
+        execution.fail(issue_from(error, phase=execution.phase), error)
+
+
+async def _back_off(attempt: AttemptJob, execution: Execution, retry: Retry, retries: int) -> None:
+    job = attempt.run.job
+    longest = job.retry.backoff(retries)
+    seconds = job.rng.uniform(longest / 2, longest)
+    detail = RetryDetail(
+        task_id=attempt.task.task_id,
+        category=attempt.task.category,
+        attempt=attempt.number,
+        retry=retries,
+        max_retries=job.retry.max_retries,
+        retry_delay_seconds=seconds,
+        stage=retry.stage,
+        scope=retry.scope,
+        matched_pattern=retry.matched_pattern,
+        issues=tuple(execution.result.issues),
+        discarded_result=execution.result,
+    )
+    path = await attempt.run.store.save_retry(detail)
+    attempt.events.retry(attempt.number, {**detail.announcement(), "retry_detail": path})
+    attempt.events.phase("retry_wait", attempt.number, retry=retries, retry_delay_seconds=seconds)
+    await trio.sleep(seconds)
+
+
+async def _record_interruption(attempt: AttemptJob, execution: Execution, retries: int) -> None:
+    if not attempt.events.has_started(attempt.number):
+        return
+    with cleanup(attempt.run.cleanup):
+        await attempt.run.store.save_interrupted(
+            attempt.header, attempt.number, phase=execution.phase, retries=retries
+        )

@@ -1,0 +1,146 @@
+"""How many at once and how often: slots, process-wide provider limits, paced opens."""
+
+import math
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+import attrs
+import trio
+
+DEFAULT_PROVIDER_LIMIT = 128
+REMOTE_OPEN_QPS = 10.0
+LOCAL_PROVIDERS = frozenset({"host_process", "docker", "fake"})
+
+
+@attrs.define(eq=False)
+class Pace:
+    """Opens of one provider, at least `1 / qps` seconds apart; a qps of None does not delay."""
+
+    qps: float | None
+    _next_at: float = -math.inf
+
+    async def wait(self) -> None:
+        """Return when it is this caller's turn; turns are given in order of arrival."""
+        if self.qps is None:
+            return
+        turn = max(trio.current_time(), self._next_at)
+        self._next_at = turn + 1 / self.qps
+        await trio.sleep_until(turn)
+
+
+@attrs.define(eq=False)
+class Provider:
+    """What all requests of one trio run share about a provider. `limiter` None is no limit."""
+
+    limiter: trio.CapacityLimiter | None
+    pace: Pace
+
+
+_shared: trio.lowlevel.RunVar[dict[str, Provider]] = trio.lowlevel.RunVar("agentcompass_providers")
+
+
+def _provider(name: str) -> Provider:
+    try:
+        shared = _shared.get()
+    except LookupError:
+        shared = {}
+        _shared.set(shared)
+    if name not in shared:
+        qps = None if name in LOCAL_PROVIDERS else REMOTE_OPEN_QPS
+        shared[name] = Provider(trio.CapacityLimiter(DEFAULT_PROVIDER_LIMIT), Pace(qps))
+    return shared[name]
+
+
+@attrs.define(eq=False)
+class Permit:
+    """Leave to execute: one provider permit and one slot, held together or not at all."""
+
+    _limits: "Limits"
+    _held_provider: trio.CapacityLimiter | None = None
+    _holds_slot: bool = False
+    provider: str | None = None
+
+    async def take(self, provider: str | None) -> None:
+        """Wait for the provider's permit, then for a slot; None needs a slot alone."""
+        # Narrow limit first: the other order lets those who wait for a provider hoard the slots.
+        limiter = None if provider is None else _provider(provider).limiter
+        if limiter is not None:
+            await limiter.acquire_on_behalf_of(self)
+            self._held_provider = limiter
+        try:
+            await self._limits.slots.acquire_on_behalf_of(self)
+        except BaseException:
+            self._release_provider()
+            raise
+        self._holds_slot = True
+        self.provider = provider
+
+    async def move_to(self, provider: str | None) -> None:
+        """Go on with another provider: the same one keeps its permit, none gives it back.
+
+        The slot is given back before another provider's permit is waited for, so that two tasks
+        that change places cannot wait for each other.
+        """
+        if provider == self.provider:
+            return
+        if provider is None:
+            self._release_provider()
+            self.provider = None
+            return
+        self.release()
+        await self.take(provider)
+
+    def release(self) -> None:
+        """Give back whatever is held."""
+        if self._holds_slot:
+            self._limits.slots.release_on_behalf_of(self)
+            self._holds_slot = False
+        self._release_provider()
+
+    def _release_provider(self) -> None:
+        if self._held_provider is not None:
+            self._held_provider.release_on_behalf_of(self)
+            self._held_provider = None
+
+
+@attrs.define(eq=False)
+class Limits:
+    """The limits that one request runs under; slots may be shared with an orchestration."""
+
+    slots: trio.CapacityLimiter
+
+    @asynccontextmanager
+    async def admit(self, provider: str | None) -> AsyncIterator[Permit]:
+        """Hold a provider permit and a slot for the body; the body may move the permit."""
+        permit = Permit(self)
+        await permit.take(provider)
+        try:
+            yield permit
+        finally:
+            permit.release()
+
+    async def pace(self, provider: str) -> None:
+        """Wait until this provider may be asked to open once more."""
+        await _provider(provider).pace.wait()
+
+
+def set_provider_limits(limits: Mapping[str, int | None], qps: Mapping[str, float | None]) -> None:
+    """Set what was asked for by name, for every request of this trio run; None is no limit.
+
+    The latest caller who names a provider decides; who names none leaves it as it is.
+    """
+    for name, limit in limits.items():
+        provider = _provider(name)
+        if limit is None:
+            provider.limiter = None
+        elif provider.limiter is None:
+            provider.limiter = trio.CapacityLimiter(limit)
+        else:
+            provider.limiter.total_tokens = limit
+    for name, rate in qps.items():
+        _provider(name).pace.qps = rate
+
+
+def provider_limiter(name: str) -> trio.CapacityLimiter | None:
+    """The limiter of a provider in this trio run, to read its state; None is no limit."""
+    return _provider(name).limiter

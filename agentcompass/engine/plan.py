@@ -1,0 +1,243 @@
+"""What one attempt will use: the user's wish over recipes, over the task, over defaults. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import attrs
+
+from agentcompass.errors import EnvironmentFailed
+from agentcompass.protocols import Capabilities, Recipe
+from agentcompass.records.convert import unstructure
+from agentcompass.records.environment import (
+    EnvironmentPlan,
+    EnvironmentSetup,
+    NetworkPolicy,
+    Resources,
+)
+from agentcompass.records.plan import ExecutionPlan
+from agentcompass.records.request import EnvironmentSpec, ExecutionOptions, RunRequest
+from agentcompass.records.task import EvaluationMode, TaskSpec
+
+T = TypeVar("T", EnvironmentSetup, Resources)
+
+PUBLIC = NetworkPolicy()
+
+
+def resolve_plan(
+    request: RunRequest,
+    task: TaskSpec,
+    *,
+    evaluation_mode: EvaluationMode,
+    default_run_timeout_seconds: float | None,
+    recipes: Sequence[Recipe] = (),
+) -> ExecutionPlan:
+    """The plan of every attempt of `task`. Multipliers are applied; recipes are tried in order."""
+    plan = _from_task(request, task, evaluation_mode, default_run_timeout_seconds)
+    for recipe in recipes:
+        if recipe.matches(task, plan):
+            plan = recipe.apply(task, plan)
+            plan = attrs.evolve(plan, applied_recipes=(*plan.applied_recipes, recipe.id))
+    return _with_wishes(plan, request, task)
+
+
+def _from_task(
+    request: RunRequest,
+    task: TaskSpec,
+    evaluation_mode: EvaluationMode,
+    default_run_timeout_seconds: float | None,
+) -> ExecutionPlan:
+    execution = request.execution
+    policy = task.network_policy or PUBLIC
+    environment = EnvironmentPlan(
+        id=request.environment.id,
+        network_policy=policy,
+        setup=task.setup,
+        resources=task.resources,
+        env_variables=task.env_variables,
+    )
+    mode = task.evaluation_mode or evaluation_mode
+    artifacts = task.artifacts if execution.artifacts is None else execution.artifacts
+    collect = (
+        task.artifact_collect if execution.artifact_collect is None else execution.artifact_collect
+    )
+    return ExecutionPlan(
+        task_id=task.task_id,
+        environment=environment,
+        evaluation_mode=mode,
+        run_network_policy=task.run_network_policy or policy,
+        verifier_network_policy=task.verifier_network_policy or policy,
+        run_timeout_seconds=_scaled(
+            _first(
+                execution.run_timeout_seconds, task.run_timeout_seconds, default_run_timeout_seconds
+            ),
+            _first(execution.run_timeout_multiplier, execution.timeout_multiplier),
+        ),
+        run_timer_compensation_seconds=execution.run_timer_compensation_seconds,
+        evaluation_timeout_seconds=_scaled(
+            _first(execution.evaluation_timeout_seconds, task.evaluation_timeout_seconds),
+            _first(execution.evaluation_timeout_multiplier, execution.timeout_multiplier),
+        ),
+        runresult_collect_timeout_seconds=execution.runresult_collect_timeout_seconds,
+        artifact_collect_timeout_seconds=execution.artifact_collect_timeout_seconds,
+        artifact_limits=execution.artifact_limits,
+        artifacts=artifacts,
+        artifact_collect=collect,
+    )
+
+
+def _saves_artifacts(
+    execution: ExecutionOptions, mode: EvaluationMode, plan: ExecutionPlan
+) -> bool:
+    if execution.save_artifacts is None:
+        return mode == "fresh" or bool(plan.artifacts or plan.artifact_collect)
+    if mode == "fresh" and not execution.save_artifacts:
+        raise EnvironmentFailed(
+            "execution.save_artifacts is false, but a fresh verifier is given the saved artifacts"
+        )
+    return execution.save_artifacts
+
+
+def _with_wishes(plan: ExecutionPlan, request: RunRequest, task: TaskSpec) -> ExecutionPlan:
+    wish, execution = request.environment, request.execution
+    mode = wish.evaluation_mode or plan.evaluation_mode
+    environment = attrs.evolve(
+        plan.environment,
+        setup=_overlay(plan.environment.setup, wish.setup),
+        resources=_overlay(plan.environment.resources, wish.resources),
+        network_policy=wish.network_policy or plan.environment.network_policy,
+        env_variables={**plan.environment.env_variables, **wish.env_variables},
+    )
+    verifier_policy = (
+        wish.verifier_network_policy or wish.network_policy or plan.verifier_network_policy
+    )
+    return attrs.evolve(
+        plan,
+        environment=environment,
+        evaluation_mode=mode,
+        run_network_policy=(
+            wish.run_network_policy or wish.network_policy or plan.run_network_policy
+        ),
+        verifier_network_policy=verifier_policy,
+        evaluation_environment=_verifier(plan, environment, wish, task)
+        if mode == "fresh"
+        else None,
+        save_artifacts=_saves_artifacts(execution, mode, plan),
+    )
+
+
+def _verifier(
+    plan: ExecutionPlan, environment: EnvironmentPlan, wish: EnvironmentSpec, task: TaskSpec
+) -> EnvironmentPlan:
+    base = plan.evaluation_environment or environment
+    setup = _overlay(base.setup, task.evaluation_setup)
+    return attrs.evolve(
+        base,
+        setup=_overlay(setup, wish.evaluation_setup),
+        resources=_overlay(base.resources, wish.evaluation_resources),
+        network_policy=wish.network_policy or base.network_policy,
+    )
+
+
+def _overlay(base: T, wish: T | None) -> T:
+    """`base` with every field that `wish` sets."""
+    if wish is None:
+        return base
+    chosen = attrs.asdict(wish, recurse=False, filter=lambda _, value: value is not None)
+    return attrs.evolve(base, **chosen)
+
+
+def _first(*values: float | None) -> float | None:
+    return next((value for value in values if value is not None), None)
+
+
+def _scaled(seconds: float | None, factor: float | None) -> float | None:
+    return None if seconds is None else seconds * (1.0 if factor is None else factor)
+
+
+def asked_for(environment: EnvironmentPlan) -> frozenset[str]:
+    """The names of the setup and resource fields that a plan sets."""
+    sections = (environment.setup, environment.resources)
+    return frozenset(
+        field.name
+        for section in sections
+        for field in attrs.fields(type(section))
+        if getattr(section, field.name) is not None
+    )
+
+
+def check_plan(plan: ExecutionPlan, capabilities: Mapping[str, Capabilities]) -> frozenset[str]:
+    """What the providers will ignore; `EnvironmentFailed` for what they must give and cannot."""
+    ignored: frozenset[str] = frozenset()
+    for environment in filter(None, (plan.environment, plan.evaluation_environment)):
+        able = capabilities[environment.id]
+        asked = asked_for(environment) - able.gives
+        if missing := asked - able.ignores:
+            raise EnvironmentFailed(
+                f"environment {environment.id!r} cannot give {', '.join(sorted(missing))}"
+                f" to task {plan.task_id!r}; choose an environment that can"
+            )
+        ignored |= asked
+    _check_policies(plan, capabilities)
+    return ignored
+
+
+def _check_policies(plan: ExecutionPlan, capabilities: Mapping[str, Capabilities]) -> None:
+    able = capabilities[plan.environment.id]
+    during_run = (plan.environment.network_policy, plan.run_network_policy)
+    verifier = plan.evaluation_environment or plan.environment
+    scoring = () if plan.evaluation_mode == "none" else (plan.verifier_network_policy,)
+    for policies, provider in ((during_run, able), (scoring, capabilities[verifier.id])):
+        for policy in policies:
+            if policy.network_mode not in provider.network_modes:
+                raise EnvironmentFailed(
+                    f"network mode {policy.network_mode!r} cannot be enforced for task"
+                    f" {plan.task_id!r}; known: {', '.join(sorted(provider.network_modes))}"
+                )
+    if len(set(during_run)) > 1 and not able.switches_network:
+        raise EnvironmentFailed(
+            f"environment {plan.environment.id!r} cannot switch the network policy"
+            f" between phases of task {plan.task_id!r}"
+        )
+
+
+def plan_record(plan: ExecutionPlan) -> dict[str, Any]:
+    """The summary for run_info.json and the event `execution_plan_resolved` (formats.md 2.1.2)."""
+    return {
+        "environment": _environment_record(plan.environment),
+        "evaluation_environment": (
+            None
+            if plan.evaluation_environment is None
+            else _environment_record(plan.evaluation_environment)
+        ),
+        "evaluation_environment_mode": plan.evaluation_mode,
+        "run_network_policy": _policy_record(plan.run_network_policy),
+        "verifier_network_policy": _policy_record(plan.verifier_network_policy),
+        "applied_recipes": list(plan.applied_recipes),
+        "run_timeout_seconds": plan.run_timeout_seconds,
+        "evaluation_timeout_seconds": plan.evaluation_timeout_seconds,
+        "run_timer_compensation_seconds": plan.run_timer_compensation_seconds,
+        "runresult_collect_timeout_seconds": plan.runresult_collect_timeout_seconds,
+        "artifact_collect_timeout_seconds": plan.artifact_collect_timeout_seconds,
+        "artifact_limits": unstructure(plan.artifact_limits),
+        "save_artifacts": plan.save_artifacts,
+    }
+
+
+def _environment_record(environment: EnvironmentPlan) -> dict[str, Any]:
+    return {
+        "id": environment.id,
+        "network_policy": _policy_record(environment.network_policy),
+        "setup": _set_fields(environment.setup),
+        "resources": _set_fields(environment.resources),
+    }
+
+
+def _policy_record(policy: NetworkPolicy) -> dict[str, Any]:
+    record = {"network_mode": policy.network_mode, "allowed_hosts": list(policy.allowed_hosts)}
+    if policy.denied_hosts:
+        record["denied_hosts"] = list(policy.denied_hosts)
+    return record
+
+
+def _set_fields(section: Any) -> dict[str, Any]:
+    return {key: value for key, value in attrs.asdict(section).items() if value is not None}

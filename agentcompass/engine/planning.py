@@ -1,0 +1,48 @@
+"""From a task to the plan of its attempts, checked against what the providers can give."""
+
+from agentcompass.engine.job import Job, Run
+from agentcompass.engine.plan import check_plan, resolve_plan
+from agentcompass.errors import EnvironmentFailed, TaskInvalid
+from agentcompass.records.environment import EnvironmentPlan
+from agentcompass.records.plan import ExecutionPlan
+from agentcompass.records.task import TaskSpec
+
+
+def plan_task(run: Run, task: TaskSpec) -> ExecutionPlan:
+    """The plan; raises an `ExecutionError` for what only this task needs and cannot have."""
+    if task.fault is not None:
+        raise TaskInvalid(task.fault)
+    job = run.job
+    plan = resolve_plan(
+        job.request,
+        task,
+        evaluation_mode=job.benchmark.evaluation_mode,
+        default_run_timeout_seconds=_harness_timeout(job),
+        recipes=job.recipes,
+    )
+    _check_known(plan, job)
+    capabilities = {name: provider.capabilities for name, provider in job.environments.items()}
+    if check_plan(plan, capabilities):
+        ignores = ", ".join(sorted(capabilities[plan.environment.id].ignores))
+        run.say_once(f"{plan.environment.id} does not give what tasks describe of: {ignores}")
+    return plan
+
+
+def bare_plan(job: Job, task: TaskSpec) -> ExecutionPlan:
+    """What stands for the plan of a task that could not be planned."""
+    return ExecutionPlan(
+        task_id=task.task_id, environment=EnvironmentPlan(id=job.request.environment.id)
+    )
+
+
+def _harness_timeout(job: Job) -> float | None:
+    return None if job.harness is None else job.harness.default_run_timeout_seconds
+
+
+def _check_known(plan: ExecutionPlan, job: Job) -> None:
+    for environment in filter(None, (plan.environment, plan.evaluation_environment)):
+        if environment.id not in job.environments:
+            raise EnvironmentFailed(
+                f"the plan of task {plan.task_id!r} names environment {environment.id!r},"
+                f" which this request has not; it has: {', '.join(job.environments)}"
+            )

@@ -1,0 +1,204 @@
+"""One request: its tasks in one nursery, under one deadline, to a final state that is written."""
+
+import math
+import sys
+from collections import Counter
+from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Protocol
+
+import attrs
+import trio
+
+from agentcompass.deadlines import CleanupClock, cleanup
+from agentcompass.engine.events import emit_run
+from agentcompass.engine.job import Job, Run
+from agentcompass.errors import UsageError
+from agentcompass.metrics.hierarchy import HierarchyInvalid
+from agentcompass.metrics.observations import TaskObservations
+from agentcompass.metrics.report import build_report
+from agentcompass.metrics.summary import render_summary
+from agentcompass.records.metrics import ContractInvalid, MetricReport
+from agentcompass.records.task import TaskSpec
+
+# Writing metrics and summary is not cleanup of what runs, so it has a bound of its own.
+FINAL_WRITE_SECONDS = 60.0
+
+
+class RunTask(Protocol):
+    """The level below: run one task to its published record."""
+
+    def __call__(
+        self, run: Run, task: TaskSpec, *, index: int, total: int
+    ) -> Awaitable[TaskObservations]: ...
+
+
+@attrs.frozen(kw_only=True)
+class Outcome:
+    """How a request ended: `status` is completed, failed, timed_out or cancelled."""
+
+    status: str
+    error: str | None
+    report: MetricReport
+    directory: Path
+    run_id: str
+    total_tasks: int
+
+
+@attrs.define(eq=False)
+class _Ledger:
+    """What is known of the selected tasks; those without an observation did not finish."""
+
+    tasks: Sequence[TaskSpec]
+    observed: dict[str, TaskObservations] = attrs.field(factory=dict)
+    status: str = "cancelled"
+    error: str | None = "request cancelled"
+
+    def observations(self) -> list[TaskObservations]:
+        return [
+            self.observed.get(task.task_id)
+            or TaskObservations(task_id=task.task_id, category=task.category)
+            for task in self.tasks
+        ]
+
+
+async def run_request(job: Job, run_task: RunTask) -> Outcome:
+    """Load, run and write one request.
+
+    Raises `UsageError`, before a run directory exists, for task ids, data or metrics that cannot
+    be. A cancellation from outside is passed on once the final state is written.
+    """
+    limit = job.timeout_seconds
+    ends_at = math.inf if limit is None else trio.current_time() + limit
+    ledger = _Ledger(await _load(job, ends_at))
+    clock = CleanupClock(job.request.execution.cleanup_grace_seconds)
+    async with job.open_store(clock) as store:
+        run = Run(job=job, store=store, cleanup=clock)
+        try:
+            with trio.CancelScope(deadline=ends_at) as scope:
+                await _run_tasks(run, ledger, run_task)
+            _conclude(run, ledger, timed_out=scope.cancelled_caught)
+        finally:
+            _note_crash(ledger, sys.exception())
+            with cleanup(CleanupClock(FINAL_WRITE_SECONDS)):
+                report = await _finish(run, ledger)
+    return Outcome(
+        status=ledger.status,
+        error=ledger.error,
+        report=report,
+        directory=store.directory,
+        run_id=store.run_id,
+        total_tasks=len(ledger.tasks),
+    )
+
+
+def _note_crash(ledger: _Ledger, error: BaseException | None) -> None:
+    if isinstance(error, Exception):  # a cancellation is none, nor is a group that holds one
+        ledger.status, ledger.error = "failed", f"{type(error).__name__}: {error}"
+
+
+async def _load(job: Job, ends_at: float) -> Sequence[TaskSpec]:
+    tasks: Sequence[TaskSpec] = ()
+    with trio.CancelScope(deadline=ends_at):
+        tasks = await trio.to_thread.run_sync(
+            job.benchmark.load_tasks, job.data_dir, abandon_on_cancel=True
+        )
+    _refuse_duplicates(tasks)
+    try:
+        _report(job, _Ledger(tasks).observations())
+    except (ContractInvalid, HierarchyInvalid) as error:  # better now than after the last task
+        raise UsageError(f"these metrics cannot be reported: {error}") from error
+    return tasks
+
+
+def _refuse_duplicates(tasks: Sequence[TaskSpec]) -> None:
+    counts = Counter(task.task_id for task in tasks)
+    if twice := sorted(task_id for task_id, count in counts.items() if count > 1):
+        raise UsageError(f"the data set has task ids more than once: {', '.join(twice)}")
+
+
+async def _run_tasks(run: Run, ledger: _Ledger, run_task: RunTask) -> None:
+    request = run.job.request
+    emit_run(
+        run,
+        "run_started",
+        model=request.model.id,
+        benchmark=request.benchmark.id,
+        harness=request.harness.id,
+        environment=request.environment.id,
+    )
+    await run.store.update_run_info(task_ids=[task.task_id for task in ledger.tasks])
+    emit_run(run, "tasks_loaded", total_tasks=len(ledger.tasks))
+    if not ledger.tasks:
+        run.say_once("no task is selected: the run ends with empty metrics")
+    async with run.job.model or nullcontext():
+        await _run_all(run, ledger, run_task)
+
+
+async def _run_all(run: Run, ledger: _Ledger, run_task: RunTask) -> None:
+    total = len(ledger.tasks)
+    all_done = trio.Event()
+
+    async def run_one(index: int, task: TaskSpec) -> None:
+        ledger.observed[task.task_id] = await run_task(run, task, index=index, total=total)
+        if len(ledger.observed) == total:
+            all_done.set()
+
+    async with trio.open_nursery() as nursery:
+        for index, task in enumerate(ledger.tasks):
+            nursery.start_soon(run_one, index, task, name=task.task_id)
+        if total:
+            try:
+                await all_done.wait()
+            except trio.Cancelled:
+                run.cleanup.cancelled()
+                raise
+
+
+def _conclude(run: Run, ledger: _Ledger, *, timed_out: bool) -> None:
+    if timed_out:
+        ledger.status = "timed_out"
+        ledger.error = f"request deadline exceeded: {run.job.timeout_seconds:g} s"
+    elif any(_is_fatal(task) for task in ledger.observed.values()):
+        ledger.status = "failed"
+        ledger.error = f"Final FATAL issues; results: {run.store.directory}"
+    else:
+        ledger.status, ledger.error = "completed", None
+
+
+def _is_fatal(task: TaskObservations) -> bool:
+    return any(attempt.severity == "fatal" for attempt in task.attempts.values())
+
+
+async def _finish(run: Run, ledger: _Ledger) -> MetricReport:
+    emit_run(run, "summary_started")
+    report = await trio.to_thread.run_sync(_report, run.job, ledger.observations())
+    try:
+        await run.store.write_metrics(report, _summary(run, ledger, report))
+    finally:
+        await run.store.finish(ledger.status, ledger.error)
+        payload: Mapping[str, str] = {"error": ledger.error} if ledger.error else {}
+        emit_run(run, "run_finished", status=ledger.status, **payload)
+    return report
+
+
+def _report(job: Job, observations: Sequence[TaskObservations]) -> MetricReport:
+    attempts = job.request.execution.attempts
+    benchmark = job.benchmark
+    return build_report(
+        observations,
+        benchmark.metric_contract(),
+        k=attempts.k,
+        strategy=attempts.strategy,
+        aggregation=benchmark.aggregation_mode,
+        category_hierarchy=benchmark.category_hierarchy,
+    )
+
+
+def _summary(run: Run, ledger: _Ledger, report: MetricReport) -> str:
+    cut_short = {"timed_out": "timed out", "cancelled": "cancelled"}.get(ledger.status)
+    request = run.job.request
+    return render_summary(
+        report, benchmark_id=request.benchmark.id, model_id=request.model.id, cut_short=cut_short
+    )

@@ -1,0 +1,162 @@
+"""Opening, bounding and closing sessions: no provider is trusted to keep a deadline."""
+
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import attrs
+import trio
+
+from agentcompass.deadlines import cleanup, deadline
+from agentcompass.engine.job import Run
+from agentcompass.errors import EnvironmentFailed, ExecutionError
+from agentcompass.protocols import Environment, Session, SessionRequest
+from agentcompass.records.environment import EnvironmentPlan, ExecResult, NetworkPolicy
+
+T = TypeVar("T")
+
+# What a provider gets beyond a command's deadline to end its processes and hand over the output.
+KILL_SECONDS = 5.0
+
+
+@attrs.frozen(eq=False)
+class BoundedSession:
+    """A session each of whose operations ends: by its own deadline, or by `operation_timeout`.
+
+    `exec` with `timeout_seconds` has that deadline alone and reports it in the result; infinity
+    leaves it to the phase. Anything else that runs out of `operation_timeout` is FATAL.
+    """
+
+    _session: Session
+    _provider: str
+    _task_id: str
+    _limit: float | None
+
+    @property
+    def workdir(self) -> str:
+        """Where commands run unless told otherwise."""
+        return self._session.workdir
+
+    @property
+    def built_context(self) -> bool:
+        """Whether the task's build context is part of the session's image."""
+        return bool(getattr(self._session, "built_context", False))
+
+    async def exec(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        timeout_seconds: float | None = None,
+        user: str | None = None,
+    ) -> ExecResult:
+        """Run a command; see the class for its deadline."""
+        limit = self._limit if timeout_seconds is None else timeout_seconds
+        bound = None if limit is None or math.isinf(limit) else limit
+        with self._backstop(bound):
+            result = await self._session.exec(
+                command, cwd=cwd, env=env, stdin=stdin, timeout_seconds=bound, user=user
+            )
+        if result.timed_out and timeout_seconds is None:
+            raise EnvironmentFailed(f"{self._what('exec')}: exceeded {limit:g} s: {_head(command)}")
+        return result
+
+    async def upload(self, source: Path, target: str) -> None:
+        """Copy from the host."""
+        await self._operation("upload", lambda: self._session.upload(source, target))
+
+    async def download(self, source: str, target: Path) -> None:
+        """Copy to the host."""
+        await self._operation("download", lambda: self._session.download(source, target))
+
+    async def read(self, path: str) -> bytes:
+        """The bytes of one file."""
+        return await self._operation("read", lambda: self._session.read(path))
+
+    async def write(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
+        """Write one file."""
+        await self._operation("write", lambda: self._session.write(path, data, mode=mode))
+
+    async def set_network_policy(self, policy: NetworkPolicy) -> None:
+        """Switch the network policy."""
+        await self._operation(
+            "set_network_policy", lambda: self._session.set_network_policy(policy)
+        )
+
+    async def aclose(self) -> None:
+        """Close the session; the caller bounds it."""
+        await self._session.aclose()
+
+    async def _operation(self, name: str, call: Callable[[], Awaitable[T]]) -> T:
+        with deadline(self._limit, stretch=self._what(name), error=EnvironmentFailed):
+            result = await call()
+        return result
+
+    def _backstop(self, bound: float | None) -> AbstractContextManager[trio.CancelScope]:
+        seconds = None if bound is None else bound + KILL_SECONDS
+        return deadline(seconds, stretch=self._what("exec"), error=EnvironmentFailed)
+
+    def _what(self, operation: str) -> str:
+        return f"{self._provider} {operation} operation timeout for task {self._task_id!r}"
+
+
+def _head(command: str | Sequence[str]) -> str:
+    text = command if isinstance(command, str) else " ".join(command)
+    line = text.strip().partition("\n")[0]
+    return line if len(line) <= 80 else line[:77] + "..."
+
+
+@asynccontextmanager
+async def open_session(
+    run: Run,
+    plan: EnvironmentPlan,
+    *,
+    task_id: str,
+    attempt: int,
+    role: str,
+    on_close_fault: Callable[[str], None],
+) -> AsyncIterator[Session]:
+    """A bounded session, opened in its turn and closed within the cleanup's bound.
+
+    Waiting for the turn counts against the request alone; the start deadline begins when the open
+    is sent. What could not be closed is told to `on_close_fault` and does not change the result.
+    """
+    provider = run.job.environments[plan.id]
+    request = SessionRequest(
+        plan=plan,
+        run_id=run.store.run_id,
+        task_id=task_id,
+        attempt=attempt,
+        role=role,
+        cleanup=run.cleanup,
+        keep=run.job.request.execution.keep_environment,
+    )
+    await run.job.limits.pace(plan.id)
+    session = await _open(provider, plan.id, request)
+    try:
+        yield BoundedSession(session, plan.id, task_id, provider.operation_timeout)
+    finally:
+        await _close(run, session, on_close_fault)
+
+
+async def _open(provider: Environment, name: str, request: SessionRequest) -> Session:
+    stretch = f"{name} sandbox start timeout for task {request.task_id!r}"
+    with deadline(provider.sandbox_start_timeout, stretch=stretch, error=EnvironmentFailed):
+        session = await provider.open(request)
+    return session
+
+
+async def _close(run: Run, session: Session, on_close_fault: Callable[[str], None]) -> None:
+    started = trio.current_time()
+    with cleanup(run.cleanup) as scope:
+        try:
+            await session.aclose()
+        except (ExecutionError, OSError) as error:
+            on_close_fault(f"the environment could not be closed: {error}")
+    if scope.cancelled_caught:
+        waited = trio.current_time() - started
+        on_close_fault(f"the environment was not closed within {waited:.1f} s and may be left over")

@@ -1,0 +1,182 @@
+"""Break the engine on purpose, one change at a time, and see the named property fail.
+
+Run by `make mutations` and by CI: a property that passes on its mutant holds nothing.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import attrs
+
+ROOT = Path(__file__).resolve().parent.parent
+QUIET = ("-q", "-x", "-p", "no:cacheprovider", "--no-header", "-o", "faulthandler_timeout=0")
+PROPERTIES = "tests/engine/test_scheduler_properties.py"
+
+
+@attrs.frozen
+class Mutation:
+    """Replace `old`, which has to occur once in `file`, by `new`; `test` has to fail then."""
+
+    test: str
+    file: str
+    old: str
+    new: str
+
+
+MUTATIONS = (
+    Mutation(
+        "test_no_limit_is_ever_exceeded",
+        "engine/limits.py",
+        "        await self.take(provider)\n\n    def release",
+        "        self._holds_slot = False\n        self.provider = provider\n\n    def release",
+    ),
+    Mutation(
+        "test_whoever_waits_has_a_full_provider_or_no_free_slot",
+        "engine/limits.py",
+        """        if limiter is not None:
+            await limiter.acquire_on_behalf_of(self)
+            self._held_provider = limiter
+        try:
+            await self._limits.slots.acquire_on_behalf_of(self)
+        except BaseException:
+            self._release_provider()
+            raise
+        self._holds_slot = True
+""",
+        """        await self._limits.slots.acquire_on_behalf_of(self)
+        self._holds_slot = True
+        if limiter is not None:
+            await limiter.acquire_on_behalf_of(self)
+            self._held_provider = limiter
+""",
+    ),
+    Mutation(
+        "test_every_task_and_attempt_is_measured_exactly_once",
+        "engine/task.py",
+        "                break\n",
+        "                pass\n",
+    ),
+    Mutation(
+        "test_retries_stay_in_their_budget_and_retry_only_what_matches",
+        "engine/attempt.py",
+        "used=retries, may_rescore",
+        "used=retries - 1, may_rescore",
+    ),
+    Mutation(
+        "test_a_fault_of_one_task_changes_no_other_result",
+        "engine/attempt.py",
+        "    except Exception as error:  # noqa: BLE001",
+        "    except KeyError as error:  # noqa: BLE001",
+    ),
+    Mutation(
+        "test_results_do_not_depend_on_the_schedule",
+        "engine/execution_state.py",
+        "            metrics=dict(self.agent_result.metrics),\n",
+        "            metrics={'correct': len(self.run.said) + self.events.index > 0},\n",
+    ),
+    Mutation(
+        "test_the_makespan_lies_between_its_bounds",
+        "engine/limits.py",
+        """        try:
+            yield permit
+        finally:
+            permit.release()
+""",
+        """        try:
+            yield permit
+            await trio.sleep(1)
+        finally:
+            permit.release()
+""",
+    ),
+    Mutation(
+        "test_opens_are_paced",
+        "engine/limits.py",
+        "        self._next_at = turn + 1 / self.qps\n",
+        "",
+    ),
+    Mutation(
+        "test_a_request_ends_by_its_deadline_and_keeps_what_finished",
+        "engine/request.py",
+        "with trio.CancelScope(deadline=ends_at) as scope:\n                await",
+        "with trio.CancelScope(deadline=ends_at + 99) as scope:\n                await",
+    ),
+    Mutation(
+        "test_a_cancelled_request_leaves_nothing_open",
+        "engine/sessions.py",
+        "    with cleanup(run.cleanup) as scope:\n",
+        "    with trio.CancelScope() as scope:\n        await trio.lowlevel.checkpoint()\n",
+    ),
+    Mutation(
+        "test_events_follow_their_grammar",
+        "engine/events.py",
+        "        if attempt not in self._attempts:\n",
+        "        if True:\n",
+    ),
+    Mutation(
+        "test_the_snapshot_is_the_fold_and_its_counts_add_up",
+        "progress/tracker.py",
+        '"running_tasks" if event.task_id in self._active else "pending_tasks"',
+        '"pending_tasks"',
+    ),
+    Mutation(
+        "test_tasks_that_change_places_do_not_wait_for_each_other",
+        "engine/limits.py",
+        "        self.release()\n        await self.take(provider)\n",
+        """        mine = self._held_provider
+        await self.take(provider)
+        if mine is not None:
+            mine.release_on_behalf_of(self)
+""",
+    ),
+)
+
+
+def survives(mutation: Mutation, folder: Path) -> str | None:
+    """Why the mutation was not caught, or None where it was."""
+    package = folder / "agentcompass"
+    shutil.copytree(ROOT / "agentcompass", package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "tests", folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    target = package / mutation.file
+    text = target.read_text()
+    if text.count(mutation.old) != 1:
+        return f"its text occurs {text.count(mutation.old)} times in {mutation.file}"
+    target.write_text(text.replace(mutation.old, mutation.new))
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", *QUIET, f"{PROPERTIES}::{mutation.test}"],
+        cwd=folder,
+        env={
+            "HYPOTHESIS_PROFILE": "ci",
+            **os.environ,
+            "PYTHONPATH": str(folder),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    if ran.returncode == 1 and "failed" in ran.stdout:
+        return None
+    return f"the test did not fail (pytest {ran.returncode}): {ran.stdout[-300:]}"
+
+
+def main() -> int:
+    """Try every mutation; 1 where one survives."""
+    survivors = 0
+    for mutation in MUTATIONS:
+        with tempfile.TemporaryDirectory() as folder:
+            fault = survives(mutation, Path(folder))
+        survivors += fault is not None
+        print(f"{'SURVIVES' if fault else 'caught'}  {mutation.test}  {fault or ''}", flush=True)
+    print(f"{len(MUTATIONS) - survivors} of {len(MUTATIONS)} mutations caught")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
