@@ -1,0 +1,153 @@
+"""Environment `host_process`: tasks run as processes of this host, each session in a folder."""
+
+import math
+import os
+import platform
+import shutil
+import tempfile
+import uuid
+from pathlib import Path
+from typing import Any, ClassVar
+
+import attrs
+import trio
+
+from agentcompass.environments._host_env import base_variables
+from agentcompass.environments._host_folder import make_folder
+from agentcompass.environments._host_session import HostSession, check_user
+from agentcompass.environments._host_shell import HostShell
+from agentcompass.environments._procfs import RUN, SESSION, ProcessTable
+from agentcompass.environments._task_paths import TaskPaths, inside_app
+from agentcompass.errors import EnvironmentFailed, UsageError
+from agentcompass.protocols import Capabilities, SessionRequest
+from agentcompass.records.environment import EnvironmentPlan
+
+
+def _at_least_0(_instance: object, attribute: "attrs.Attribute[Any]", value: float) -> None:
+    if not 0 <= value < math.inf:
+        raise ValueError(f"{attribute.name} must be a finite number of at least 0, not {value!r}")
+
+
+@attrs.frozen(kw_only=True)
+class HostProcessConfig:
+    """Parameters of `host_process`."""
+
+    sandbox_start_timeout: float = attrs.field(
+        default=60.0,
+        validator=_at_least_0,
+        metadata={"help": "Time to open a session; 0 is no limit.", "unit": "seconds"},
+    )
+    operation_timeout: float = attrs.field(
+        default=600.0,
+        validator=_at_least_0,
+        metadata={
+            "help": "Time for one file or process operation that has no limit of its own;"
+            " 0 is no limit.",
+            "unit": "seconds",
+        },
+    )
+    output_limit_bytes: int = attrs.field(
+        default=2**20,
+        validator=_at_least_0,
+        metadata={
+            "help": "What is kept of stdout, and of stderr, of one command: half of it from the"
+            " beginning, half from the end.",
+            "unit": "bytes",
+        },
+    )
+    kill_grace_seconds: float = attrs.field(
+        default=0.1,
+        validator=_at_least_0,
+        metadata={
+            "help": "Time between SIGTERM and SIGKILL for processes that are ended.",
+            "unit": "seconds",
+        },
+    )
+    pass_env: tuple[str, ...] = attrs.field(
+        default=(),
+        metadata={
+            "help": "Names of host variables that commands get as well; by default they get the"
+            " few that programs need, and no keys.",
+            "unit": "names",
+        },
+    )
+
+
+class HostProcess:
+    """Opens sessions that are folders and process trees of this host. No isolation is given."""
+
+    id: ClassVar[str] = "host_process"
+    description: ClassVar[str] = "processes of this host, each task in a folder of its own"
+    Config: ClassVar[type[Any]] = HostProcessConfig
+    capabilities = Capabilities(
+        gives=frozenset({"workdir", "user", "os"}),
+        ignores=frozenset(
+            {"image", "build_context", "build_timeout_seconds", "cpu", "memory_mb", "storage_mb"}
+        ),
+    )
+
+    def __init__(self, config: HostProcessConfig) -> None:
+        self.config = config
+        self.sandbox_start_timeout: float | None = config.sandbox_start_timeout or None
+        self.operation_timeout: float | None = config.operation_timeout or None
+        self._table = ProcessTable()
+
+    async def preflight(self) -> None:
+        """Raise `UsageError` where this host lacks /proc, a shell or room for folders."""
+        await trio.to_thread.run_sync(_check_host)
+
+    async def open(self, request: SessionRequest) -> HostSession:
+        """Make the session's folder; nothing is started until a command is."""
+        plan = request.plan
+        workdir = _checked_workdir(plan)
+        root = await trio.to_thread.run_sync(make_folder, workdir)
+        token = uuid.uuid4().hex
+        shell = HostShell(
+            token=token,
+            folder=str(root),
+            output_limit=self.config.output_limit_bytes,
+            grace_seconds=self.config.kill_grace_seconds,
+            cleanup=request.cleanup,
+            table=self._table,
+        )
+        return HostSession(
+            paths=TaskPaths(root, root / "app" / workdir),
+            shell=shell,
+            program=_shell() or "/bin/sh",
+            env=base_variables(root, os.environ, self.config.pass_env) | dict(plan.env_variables),
+            marks={RUN: request.run_id, SESSION: token},
+            keep=request.keep,
+        )
+
+
+def _check_host() -> None:
+    if not Path("/proc/self/environ").exists():
+        raise UsageError("environment host_process needs Linux with /proc mounted")
+    if _shell() is None:
+        raise UsageError("environment host_process needs bash or sh on PATH")
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"environment host_process needs a folder for temporary files: {error}; set TMPDIR"
+        ) from error
+
+
+def _shell() -> str | None:
+    return shutil.which("bash") or shutil.which("sh")
+
+
+def _checked_workdir(plan: EnvironmentPlan) -> str:
+    """The working directory relative to app/; `EnvironmentFailed` for what cannot be given."""
+    setup = plan.setup
+    check_user(setup.user)
+    if setup.os is not None and setup.os.lower() != platform.system().lower():
+        raise EnvironmentFailed(
+            f"the task needs {setup.os!r}; host_process gives {platform.system()!r}"
+        )
+    if plan.network_policy.network_mode != "public":
+        raise EnvironmentFailed(
+            f"host_process cannot enforce network mode {plan.network_policy.network_mode!r};"
+            " known: public"
+        )
+    return inside_app(setup.workdir or "/app")
