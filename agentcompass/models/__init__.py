@@ -1,0 +1,1 @@
+"""How a model is reached: wire protocols over httpx, and replay."""

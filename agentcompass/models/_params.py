@@ -1,0 +1,34 @@
+"""The model parameters that are ours and never reach a request's body."""
+
+from collections.abc import Mapping
+from typing import Any
+
+OURS = frozenset({"record", "path", "adaptive_concurrency", "budget", "request_timeout"})
+_DEFAULT_TIMEOUT = 600.0
+_LONGEST = 1e9  # seconds
+LATER = ("adaptive_concurrency", "budget", "record")
+
+
+def request_timeout(params: Mapping[str, Any]) -> float | None:
+    """Seconds that one call may take, 600 by default; None, asked for by 0, is no limit."""
+    seconds = params.get("request_timeout", _DEFAULT_TIMEOUT)
+    return float(seconds) or None
+
+
+def body_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """What goes into a request's body, unchanged."""
+    return {name: value for name, value in params.items() if name not in OURS}
+
+
+def faults(params: Mapping[str, Any]) -> list[str]:
+    """What is wrong with our own parameters, or not built yet."""
+    found = [
+        f"--model-params: {name} is not in this version yet" for name in LATER if name in params
+    ]
+    seconds = params.get("request_timeout", _DEFAULT_TIMEOUT)
+    if type(seconds) not in {int, float} or not 0 <= seconds <= _LONGEST:
+        found.append(
+            "--model-params: request_timeout is in seconds, from 0 (no limit) to 1e9, "
+            f"not {seconds!r}"
+        )
+    return found

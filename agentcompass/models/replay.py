@@ -1,0 +1,119 @@
+"""A scripted model: its replies come from a file, and no network is needed."""
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import attrs
+import trio
+
+from agentcompass.deadlines import deadline
+from agentcompass.errors import ConfigInvalid, ModelFailed
+from agentcompass.models import _params
+from agentcompass.models._faults import ModelTimeout
+from agentcompass.models._script import Script, Scripts, read_scripts
+from agentcompass.records.model import Reply
+from agentcompass.records.request import ModelSpec
+
+_NO_FILE = (
+    "--model-params: the protocol replay needs a path to its replies, "
+    "since the benchmark ships none"
+)
+_PARAMS = frozenset({"path", "request_timeout"})
+
+
+class Replay:
+    """Replays JSON lines: `{"task_id": "..." or "*", "attempt": n, "messages": [...]}`.
+
+    `messages` are assistant messages in OpenAI chat form, each also as `{"message": ..., "usage":
+    ..., "finish_reason": ...}`; `delay_seconds` is slept before each. `attempt` may be left out.
+    The file is the model parameter `path`, by default what the benchmark ships.
+    """
+
+    id: ClassVar[str] = "replay"
+    description: ClassVar[str] = "Scripted replies from a file; needs no network"
+
+    def __init__(self, spec: ModelSpec, *, replies: Path | None, connections: int) -> None:
+        """`replies` are what the benchmark ships; any number of calls may run at once."""
+        self.spec = spec
+        self._shipped = replies
+        self._scripts: Scripts | None = None
+
+    async def preflight(self) -> None:
+        """Raise `ConfigInvalid` where there is no file, or with every line that cannot be used."""
+        if found := [*self._param_faults(), *_params.faults(self.spec.params)]:
+            raise ConfigInvalid(found)
+        self._scripts = await trio.to_thread.run_sync(read_scripts, self._path())
+
+    async def __aenter__(self) -> Self:
+        if self._scripts is None:
+            await self.preflight()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        return
+
+    def conversation(self, task_id: str, attempt: int) -> "Playback":
+        """A fresh conversation, at its first message: a retry of the execution starts over."""
+        return Playback(
+            task_id=task_id,
+            attempt=attempt,
+            script=self._scripts.find(task_id, attempt) if self._scripts else None,
+            request_timeout=_params.request_timeout(self.spec.params),
+        )
+
+    def _param_faults(self) -> list[str]:
+        unknown = sorted(self.spec.params.keys() - _PARAMS - set(_params.LATER))
+        return [
+            f"--model-params: {name} means nothing to the protocol replay; known: path, "
+            "request_timeout"
+            for name in unknown
+        ]
+
+    def _path(self) -> Path:
+        path = self.spec.params.get("path", self._shipped)
+        if path is None:
+            raise ConfigInvalid([_NO_FILE])
+        if not isinstance(path, str | Path) or not str(path):
+            raise ConfigInvalid([f"--model-params: path must be text, not {path!r}"])
+        return Path(path).expanduser()
+
+
+@attrs.define(kw_only=True)
+class Playback:
+    """One conversation on its way through a script."""
+
+    task_id: str
+    attempt: int
+    script: Script | None
+    request_timeout: float | None
+    _step: int = attrs.field(init=False, default=0)
+
+    async def complete(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] = (),
+    ) -> Reply:
+        """The next reply, whatever was said; raises `ModelFailed` where there is none."""
+        self._step += 1
+        reply, delay = self._next()
+        started = trio.current_time()
+        with deadline(
+            self.request_timeout, stretch="model call (request_timeout)", error=ModelTimeout
+        ):
+            await trio.sleep(delay)
+        seconds = trio.current_time() - started
+        return attrs.evolve(reply, message=deepcopy(reply.message), seconds=seconds)
+
+    def _next(self) -> tuple[Reply, float]:
+        where = f"task {self.task_id!r}, attempt {self.attempt}"
+        if self.script is None:
+            raise ModelFailed(f"the replies hold nothing for {where}")
+        if self._step > len(self.script.replies):
+            raise ModelFailed(
+                f"the replies for {where} have run out at step {self._step}: "
+                f"they hold {len(self.script.replies)}"
+            )
+        return self.script.replies[self._step - 1], self.script.delay_seconds
