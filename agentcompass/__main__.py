@@ -1,0 +1,23 @@
+"""The command `agentcompass`, also as `python -m agentcompass`."""
+
+import sys
+
+from agentcompass._version import __version__
+
+
+def main() -> None:
+    """Run the command line of this process and exit with its code."""
+    if sys.argv[1:] == ["--version"]:
+        sys.stdout.write(f"agentcompass {__version__}\n")
+        return
+    try:
+        from agentcompass.cli.app import command_line
+
+        code = command_line(sys.argv[1:])
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Settings from files, flags and keywords: read, merged, resolved."""

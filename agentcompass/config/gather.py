@@ -1,0 +1,82 @@
+"""Everything that was configured, from files and keywords, checked source by source."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from agentcompass.config import environment
+from agentcompass.config.checks import section_faults
+from agentcompass.config.keywords import KEYWORDS, config_paths, keyword_settings
+from agentcompass.config.merge import pick
+from agentcompass.config.secrets import known_in, masked
+from agentcompass.config.sections import SECTIONS, settled
+from agentcompass.config.settings import Setting, combine, expand, origin, sources
+from agentcompass.config.sources import config_files, file_settings
+from agentcompass.errors import ConfigInvalid
+from agentcompass.registry import Kind
+
+
+@attrs.frozen(kw_only=True)
+class Gathered:
+    """Every setting in the order in which it wins, the tree that they make, and their faults."""
+
+    settings: Sequence[Setting]
+    tree: Mapping[str, Any]
+    faults: list[str]
+    environ: Mapping[str, str]
+
+    def at(self, *path: str) -> Any:
+        """What the settings say at `path`; None where they say nothing."""
+        return pick(self.tree, path)
+
+    def label(self, path: tuple[str, ...], otherwise: str) -> str:
+        """How to call what has a part in `path`."""
+        return sources(self.settings, path) or otherwise
+
+    def origin(self, *path: str) -> str:
+        """How to call the last source that set `path`."""
+        return origin(self.settings, path)
+
+    def secrets(self) -> frozenset[str]:
+        """The secret values of the settings and of the process's environment."""
+        return known_in(self.tree) | known_in(dict(self.environ))
+
+    def check(self) -> None:
+        """Raise `ConfigInvalid` if there is any fault, without the secrets of its settings."""
+        if self.faults:
+            secrets = self.secrets()
+            raise ConfigInvalid([masked(fault, secrets) for fault in dict.fromkeys(self.faults)])
+
+
+def gather(
+    values: Mapping[str, Any],
+    ids: Mapping[Kind, str],
+    *,
+    cwd: Path,
+    environ: Mapping[str, str],
+    spell: Callable[[str], str],
+) -> Gathered:
+    """Read the files that apply and the keywords in `values`; `ids` are the chosen components."""
+    faults = [f"{spell(name)}: unknown keyword" for name in sorted(values.keys() - KEYWORDS)]
+    given = keyword_settings(values, ids, spell)
+    files = config_files(config_paths(values), cwd=cwd, environ=environ)
+    found = [setting for file in files for setting in file_settings(file, faults)]
+    ready = (_ready(expand(setting, environ, faults), faults) for setting in (*found, *given))
+    settings = [setting for setting in ready if setting is not None]
+    tree = combine(settings)
+    faults.extend(section_faults(tree, settings))
+    return Gathered(settings=settings, tree=tree, faults=faults, environ=environ)
+
+
+def _ready(setting: Setting, faults: list[str]) -> Setting | None:
+    if setting.path[0] in SECTIONS:
+        return settled(setting, faults)
+    if setting.value is not None and not isinstance(setting.value, Mapping):
+        kind = type(setting.value).__name__
+        faults.append(f"{setting.label}: expected an object, got {kind}")
+        return None
+    return (
+        environment.spelled_out(setting, faults) if setting.path[0] == "environments" else setting
+    )

@@ -1,0 +1,134 @@
+"""Every source of settings becomes one request and the options of its process."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import attrs
+
+from agentcompass.config import environment
+from agentcompass.config.gather import Gathered, gather
+from agentcompass.config.keywords import COMPONENTS, config_paths
+from agentcompass.config.model import model_spec
+from agentcompass.config.parameters import Params, component_params
+from agentcompass.config.sections import OutputSection, RuntimeSection, all_limits, all_paces
+from agentcompass.records.convert import structure_settings
+from agentcompass.records.request import (
+    ComponentSpec,
+    EnvironmentSpec,
+    ExecutionOptions,
+    ModelSpec,
+    OutputOptions,
+    ProcessOptions,
+    ReuseOptions,
+    RunRequest,
+)
+from agentcompass.registry import Kind
+
+T = TypeVar("T")
+
+DEFAULT_ENVIRONMENT = "host_process"
+
+
+@attrs.frozen(kw_only=True)
+class Resolved:
+    """What is to be measured, and how the process behaves meanwhile."""
+
+    request: RunRequest
+    options: ProcessOptions
+
+
+def resolve_run(
+    values: Mapping[str, Any],
+    *,
+    cwd: Path,
+    environ: Mapping[str, str],
+    spell: Callable[[str], str] = str,
+) -> Resolved:
+    """Settle one request from the keyword arguments of `run_evaluation`; None is not given.
+
+    Later sources win: built-in defaults, the user's file, the project's, each of `config_path`,
+    `execution_params`, the other keywords. `spell` tells how the caller writes a keyword, for
+    messages. `values` are not changed. Raises `ConfigInvalid` with every fault at once.
+    """
+    faults: list[str] = []
+    ids = _ids(values, spell, faults)
+    found = gather(values, ids, cwd=cwd, environ=environ, spell=spell)
+    found.faults.extend(faults)
+    params = component_params(found, ids, spell)
+    model = model_spec(found, spell)
+    _check_artifacts_of_fresh(found, params)
+    found.check()
+    return Resolved(request=_request(values, found, ids, params, model), options=_options(found))
+
+
+def _ids(
+    values: Mapping[str, Any], spell: Callable[[str], str], faults: list[str]
+) -> dict[Kind, str]:
+    """The ids of the chosen components; what is missing is noted and left out."""
+    given = {"environment": DEFAULT_ENVIRONMENT}
+    given |= {kind: values[kind] for kind in COMPONENTS if values.get(kind) is not None}
+    ids: dict[Kind, str] = {}
+    for kind in COMPONENTS:
+        component_id = given.get(kind)
+        if isinstance(component_id, str) and component_id.strip():
+            ids[kind] = component_id
+        else:
+            faults.append(f"{spell(kind)}: the id of the {kind} is required")
+    return ids
+
+
+def _check_artifacts_of_fresh(found: Gathered, params: Params) -> None:
+    mode = params.get("environment", {}).get("evaluation_mode")
+    if mode == "fresh" and found.at("execution", "save_artifacts") is False:
+        label = found.origin("execution", "save_artifacts")
+        found.faults.append(f"{label}: evaluation_mode fresh needs the artifacts; leave it out")
+
+
+def _request(
+    values: Mapping[str, Any],
+    found: Gathered,
+    ids: Mapping[Kind, str],
+    params: Params,
+    model: ModelSpec,
+) -> RunRequest:
+    runtime = _section(found, "runtime", RuntimeSection)
+    output = _section(found, "output", OutputSection)
+    common, own = environment.split(params["environment"])
+    where = {**common, "id": ids["environment"], "params": own}
+    paths = config_paths(values)
+    return RunRequest(
+        benchmark=ComponentSpec(id=ids["benchmark"], params=params["benchmark"]),
+        harness=ComponentSpec(id=ids["harness"], params=params["harness"]),
+        model=model,
+        environment=structure_settings(where, EnvironmentSpec, path="environment"),
+        execution=_section(found, "execution", ExecutionOptions),
+        runtime=ReuseOptions(
+            reuse=runtime.reuse,
+            reuse_run_id=runtime.reuse_run_id,
+            checkpoint_resume=runtime.checkpoint_resume,
+        ),
+        output=OutputOptions(run_name=output.run_name, run_id=output.run_id),
+        metadata={"config_path": paths} if paths else {},
+    )
+
+
+def _options(found: Gathered) -> ProcessOptions:
+    runtime = _section(found, "runtime", RuntimeSection)
+    same = {name.name for name in attrs.fields(ProcessOptions)} & {
+        name.name for name in attrs.fields(RuntimeSection)
+    }
+    values: dict[str, Any] = {name: getattr(runtime, name) for name in same}
+    values["timeout_seconds"] = runtime.timeout_seconds or None
+    values["provider_limits"] = _none_for_zero(all_limits(runtime))
+    values["env_open_qps"] = _none_for_zero(all_paces(runtime))
+    return ProcessOptions(**values)
+
+
+def _none_for_zero(limits: Mapping[str, T]) -> dict[str, T | None]:
+    """A user's 0 is no limit; it becomes None here and nowhere else."""
+    return {name: value or None for name, value in limits.items()}
+
+
+def _section(found: Gathered, name: str, kind: type[T]) -> T:
+    return structure_settings(found.at(name) or {}, kind, path=name)

@@ -1,0 +1,181 @@
+"""What is checked before anything is created: ids, parameters, providers, the model, the place."""
+
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+import trio
+
+from agentcompass.config.components import build_component
+from agentcompass.config.secrets import known_secrets
+from agentcompass.deadlines import CleanupClock
+from agentcompass.engine.job import Job, Store
+from agentcompass.engine.limits import Limits
+from agentcompass.engine.plan import asked_for
+from agentcompass.engine.retry import retry_policy
+from agentcompass.errors import ConfigInvalid, UsageError
+from agentcompass.protocols import Benchmark, Capabilities, Environment, Harness, Model, RunsItself
+from agentcompass.records.environment import (
+    EnvironmentPlan,
+    EnvironmentSetup,
+    Resources,
+)
+from agentcompass.records.progress import ProgressEvent
+from agentcompass.records.request import EnvironmentSpec, ProcessOptions, RunRequest
+from agentcompass.registry import known, load
+from agentcompass.store.location import RunLocation, check_location, run_location
+from agentcompass.store.redact import Redactor
+from agentcompass.store.runs import open_run
+
+# The harness id of a benchmark that runs its own agent loop.
+NO_HARNESS = "none"
+
+Listener = Callable[[ProgressEvent], None]
+
+
+async def prepare_job(
+    request: RunRequest,
+    options: ProcessOptions,
+    *,
+    listeners: Sequence[Listener] = (),
+    on_open: Callable[[Path], None] | None = None,
+) -> Job:
+    """Check everything that can be checked without creating anything, and put the job together.
+
+    Raises `UsageError` in one line for what the caller has to change. `on_open` is told the run
+    directory once it is reserved.
+    """
+    parts = _build(request)
+    _check_wishes(request.environment, parts.environment.capabilities)
+    await parts.environment.preflight()
+    model = _model(request, parts)
+    if model is not None:
+        await model.preflight()
+    location = run_location(Path(options.results_dir), request)
+    await trio.to_thread.run_sync(check_location, location)
+    redactor = Redactor(known_secrets(request, os.environ))
+    return Job(
+        request=request,
+        benchmark=parts.benchmark,
+        harness=parts.harness,
+        environments={request.environment.id: parts.environment},
+        model=model,
+        limits=Limits(trio.CapacityLimiter(request.execution.task_concurrency)),
+        retry=retry_policy(request.execution),
+        data_dir=Path(options.data_dir),
+        timeout_seconds=options.timeout_seconds,
+        open_store=_opener(request, options, location, redactor, on_open),
+        redactor=redactor,
+        reporters=tuple(listeners),
+    )
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class _Parts:
+    benchmark: Benchmark
+    harness: Harness | None
+    environment: Environment
+
+
+def _build(request: RunRequest) -> _Parts:
+    """Every component; the faults of all of them are told at once."""
+    faults: list[str] = []
+
+    def build(kind: Any, spec: Any, option: str) -> Any:
+        try:
+            return build_component(kind, spec.id, spec.params, path=option)
+        except ConfigInvalid as error:
+            faults.extend(error.faults)
+
+    benchmark = build("benchmark", request.benchmark, "--benchmark-params")
+    harness = None
+    if request.harness.id != NO_HARNESS:
+        harness = build("harness", request.harness, "--harness-params")
+    environment = build("environment", request.environment, "--env-params")
+    if faults:
+        raise ConfigInvalid(faults)
+    if harness is None and not isinstance(benchmark, RunsItself):
+        raise UsageError(
+            f"harness 'none' is for a benchmark that runs its own agent, and"
+            f" {request.benchmark.id!r} does not; choose one of: {', '.join(known('harness'))}"
+        )
+    return _Parts(benchmark=benchmark, harness=harness, environment=environment)
+
+
+def _check_wishes(wish: EnvironmentSpec, able: Capabilities) -> None:
+    """Refuse what the user asks of a provider that cannot give it; a task's wishes come later."""
+    asked: set[str] = set()
+    for setup, resources in (
+        (wish.setup, wish.resources),
+        (wish.evaluation_setup, wish.evaluation_resources),
+    ):
+        plan = EnvironmentPlan(
+            id=wish.id, setup=setup or EnvironmentSetup(), resources=resources or Resources()
+        )
+        asked |= asked_for(plan) - able.gives
+    policies = (wish.network_policy, wish.run_network_policy, wish.verifier_network_policy)
+    modes = {policy.network_mode for policy in policies if policy is not None}
+    asked |= {f"network mode {mode}" for mode in modes - able.network_modes}
+    if asked:
+        raise UsageError(
+            f"--env-params: environment {wish.id!r} cannot give {', '.join(sorted(asked))};"
+            " leave it out or choose another --env"
+        )
+
+
+def _model(request: RunRequest, parts: _Parts) -> Model | None:
+    if parts.harness is not None and not parts.harness.needs_model:
+        return None
+    protocol = _protocol(request, parts.harness)
+    model: type[Model] = load("model", protocol)
+    return model(
+        request.model,
+        replies=parts.benchmark.replies,
+        connections=request.execution.task_concurrency,
+    )
+
+
+def _protocol(request: RunRequest, harness: Harness | None) -> str:
+    """The first wanted protocol that the harness speaks; with no wish, the harness's first."""
+    spoken = tuple(known("model")) if harness is None else tuple(harness.protocols)
+    wanted = request.model.api_protocol
+    names = (wanted,) if isinstance(wanted, str) else tuple(wanted)
+    names = tuple(name for name in names if name not in ("", "auto"))
+    if not names:
+        return spoken[0]
+    for name in names:
+        load("model", name)
+    chosen = next((name for name in names if name in spoken), None)
+    if chosen is None:
+        raise UsageError(
+            f"--model-api-protocol: harness {request.harness.id!r} speaks"
+            f" {', '.join(spoken)}, not {', '.join(names)}"
+        )
+    return chosen
+
+
+def _opener(
+    request: RunRequest,
+    options: ProcessOptions,
+    location: RunLocation,
+    redactor: Redactor,
+    on_open: Callable[[Path], None] | None,
+) -> Callable[[CleanupClock], AbstractAsyncContextManager[Store]]:
+    @asynccontextmanager
+    async def open_store(cleanup: CleanupClock) -> AsyncIterator[Store]:
+        async with open_run(
+            location,
+            request=request,
+            redactor=redactor,
+            cleanup=cleanup,
+            file_log_level=options.file_log_level,
+            log_file=options.log_file,
+        ) as store:
+            if on_open is not None:
+                on_open(store.directory)
+            yield store
+
+    return open_store

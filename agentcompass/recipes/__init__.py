@@ -1,0 +1,1 @@
+"""Plan adjustments for pairs of benchmark and environment."""

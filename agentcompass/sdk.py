@@ -1,0 +1,147 @@
+"""The entry points for programs: one evaluation request, sync or on trio."""
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import attrs
+import trio
+
+from agentcompass.config.resolve import resolve_run
+from agentcompass.config.secrets import known_secrets
+from agentcompass.engine.job import Job
+from agentcompass.engine.limits import set_provider_limits
+from agentcompass.engine.request import Outcome
+from agentcompass.engine.tree import run_job
+from agentcompass.errors import RequestFailed, RequestTimeout, UsageError
+from agentcompass.metrics.summary import summary_mapping
+from agentcompass.preflight import prepare_job
+from agentcompass.progress.console import console_logging
+from agentcompass.progress.terminal import terminal
+from agentcompass.protocols import Reporter
+from agentcompass.records.convert import unstructure
+from agentcompass.records.progress import ProgressEvent
+from agentcompass.records.request import ProcessOptions, RunRequest
+from agentcompass.store.layout import RunLayout
+from agentcompass.store.redact import Redactor
+
+log = logging.getLogger(__name__)
+
+
+def run_evaluation(
+    *, on_progress: Callable[[ProgressEvent], None] | None = None, **settings: Any
+) -> dict[str, Any]:
+    """Run one request and return `metadata`, `metrics`, `summary` and `paths`.
+
+    The keywords are those of `agentcompass run` with underscores (docs/sdk.md lists them). Raises
+    `UsageError` before anything is created, `RequestFailed` for final FATAL issues and
+    `RequestTimeout` past the request's deadline; both carry the `result`.
+    """
+    _refuse_inside_a_loop()
+    return trio.run(partial(async_run_evaluation, on_progress=on_progress, **settings))
+
+
+async def async_run_evaluation(
+    *, on_progress: Callable[[ProgressEvent], None] | None = None, **settings: Any
+) -> dict[str, Any]:
+    """`run_evaluation` on the trio run of the caller, whose cancellation it honours.
+
+    Progress and log records go to stderr, unless `progress` is `none`.
+    """
+    resolved = resolve_run(settings, cwd=Path.cwd(), environ=os.environ)
+    options = resolved.options
+    if options.progress == "none":
+        return await evaluate(resolved.request, options, reporters=_listeners(on_progress))
+    redactor = Redactor(known_secrets(resolved.request, os.environ))
+    async with terminal(options.progress, sys.stderr) as display:
+        with console_logging(display.say, options.log_level, redactor):
+            reporters = [display, *_listeners(on_progress)]
+            return await evaluate(resolved.request, options, reporters=reporters)
+
+
+async def evaluate(
+    request: RunRequest,
+    options: ProcessOptions,
+    *,
+    reporters: Sequence[Reporter] = (),
+    on_open: Callable[[Path], None] | None = None,
+) -> dict[str, Any]:
+    """Run a resolved request; `on_open` is told its run directory. Raises as `run_evaluation`."""
+    set_provider_limits(options.provider_limits, options.env_open_qps)
+    job = await prepare_job(
+        request, options, listeners=[reporter.emit for reporter in reporters], on_open=on_open
+    )
+    outcome = await run_job(job)
+    result = _result(job, outcome)
+    if outcome.status == "timed_out":
+        raise RequestTimeout(outcome.error or "request deadline exceeded", result=result)
+    if outcome.status == "failed":
+        raise RequestFailed(outcome.error or "request failed", result=result)
+    return result
+
+
+@attrs.define(eq=False)
+class _Callback:
+    """A caller's function as a reporter; what it raises is the caller's and costs it the rest."""
+
+    function: Callable[[ProgressEvent], None] | None
+
+    def emit(self, event: ProgressEvent) -> None:
+        """Tell the caller, unless it failed before."""
+        if self.function is not None:
+            try:
+                self.function(event)
+            except Exception:
+                self.function = None
+                log.exception("on_progress failed and is not called any more; the run goes on")
+
+
+def _listeners(on_progress: Callable[[ProgressEvent], None] | None) -> list[Reporter]:
+    return [] if on_progress is None else [_Callback(on_progress)]
+
+
+def _refuse_inside_a_loop() -> None:
+    try:
+        trio.lowlevel.current_task()
+    except RuntimeError:
+        return
+    raise UsageError("run_evaluation() cannot run inside trio; await async_run_evaluation() there")
+
+
+def _result(job: Job, outcome: Outcome) -> dict[str, Any]:
+    """What the SDK returns (formats.md section 10)."""
+    request = job.request
+    return {
+        "evaluation_failed": outcome.report.evaluation_failed,
+        "metadata": {
+            "model": request.model.id,
+            "benchmark": request.benchmark.id,
+            "harness": request.harness.id,
+            "environment": request.environment.id,
+            "status": outcome.status,
+            "run_id": outcome.run_id,
+            "total_tasks": outcome.total_tasks,
+            "evaluation_params": job.redactor.record(dict(request.benchmark.params)),
+        },
+        "metrics": unstructure(outcome.report),
+        "summary": summary_mapping(outcome.report),
+        "paths": _paths(RunLayout(outcome.directory)),
+        "applied_recipes": [],
+    }
+
+
+def _paths(layout: RunLayout) -> Mapping[str, str]:
+    return {
+        "output_dir": str(layout.directory),
+        "run_info": str(layout.run_info),
+        "params": str(layout.params),
+        "metrics_json": str(layout.metrics),
+        "summary_md": str(layout.summary),
+        "progress_json": str(layout.progress),
+        "progress_jsonl": str(layout.events),
+        "log_file": str(layout.log),
+    }

@@ -1,0 +1,149 @@
+"""Who may import whom, as docs/design.md draws it: read from the imports, not run."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "agentcompass"
+PLUG_INS = ("analyzers", "benchmarks", "environments", "harnesses", "models", "recipes")
+BASE = frozenset({"errors", "records"})
+
+# Each part of the package, and which other parts it may name.
+MAY_IMPORT: dict[str, frozenset[str]] = {
+    "errors": frozenset(),
+    "_version": frozenset(),
+    "records": BASE,
+    "deadlines": BASE,
+    "metrics": BASE | {"metrics"},
+    "protocols": BASE | {"deadlines"},
+    "registry": BASE,
+    "config": BASE | {"config", "registry", "protocols"},
+    "progress": BASE | {"progress", "deadlines", "protocols", "store"},
+    "store": BASE | {"store", "progress", "deadlines", "protocols"},
+    "engine": BASE | {"engine", "store", "progress", "metrics", "protocols", "deadlines"},
+    **{part: BASE | {part, "protocols", "deadlines"} for part in PLUG_INS},
+    "preflight": BASE
+    | {"config", "engine", "store", "registry", "protocols", "deadlines", "preflight"},
+    "sdk": BASE
+    | {"config", "engine", "store", "metrics", "protocols", "preflight", "progress", "deadlines"},
+    "cli": BASE
+    | {"cli", "sdk", "config", "progress", "registry", "protocols", "_version"}
+    | {"metrics", "store"},
+    "__main__": BASE | {"cli", "_version"},
+    "__init__": BASE | {"_version", "sdk"},
+}
+
+PURE = ("records", "metrics", "config/merge.py", "engine/retry.py", "progress/tracker.py")
+IMPURE = frozenset({"trio", "os", "time", "datetime", "random", "socket", "subprocess", "httpx"})
+
+# A third-party package, and the only places that may import it.
+ONLY_IN = {
+    "httpx": ("models/", "environments/"),
+    "docker": ("environments/docker",),
+    "asyncclick": ("cli/", "__main__.py"),
+    "yaml": ("config/", "cli/"),
+    "rich": ("cli/", "progress/"),
+    "cattrs": ("records/convert.py",),
+    "jinja2": ("harnesses/",),
+    "asyncio": (),
+}
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Every module that a file names in an import, wherever the import stands."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} has a relative import"
+            yield node.module or ""
+            if node.module == "agentcompass":
+                yield from (f"agentcompass.{alias.name}" for alias in node.names)
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def names(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+@pytest.mark.parametrize("path", modules(), ids=names)
+def test_a_module_imports_only_what_its_part_may(path: Path) -> None:
+    part = part_of(path)
+    used = {
+        module.split(".")[1]
+        for module in imports(path)
+        if module.startswith("agentcompass.") and module.count(".")
+    }
+
+    assert part in MAY_IMPORT, f"{part} has no place in the picture"
+    assert used - MAY_IMPORT[part] - {part} == set()
+
+
+def test_siblings_among_plug_ins_do_not_import_each_other() -> None:
+    for part in PLUG_INS:
+        public = {path.stem for path in (PACKAGE / part).glob("[!_]*.py")}
+        for path in (PACKAGE / part).glob("*.py"):
+            named = {m.rpartition(".")[2] for m in imports(path) if f".{part}." in m}
+            family = {path.stem} if part != "benchmarks" else {path.stem, "task_directory"}
+            assert named & public <= family, f"{names(path)} imports a sibling"
+
+
+@pytest.mark.parametrize("place", PURE)
+def test_pure_modules_have_no_clock_and_no_input(place: str) -> None:
+    target = PACKAGE / place
+    for path in sorted(target.rglob("*.py")) if target.is_dir() else [target]:
+        used = {module.split(".")[0] for module in imports(path)}
+        assert used & IMPURE == set(), f"{names(path)} is not pure"
+
+
+@pytest.mark.parametrize(("package", "places"), ONLY_IN.items())
+def test_a_heavy_package_is_imported_in_its_places_only(
+    package: str, places: tuple[str, ...]
+) -> None:
+    users = [
+        names(path)
+        for path in modules()
+        if any(module.split(".")[0] == package for module in imports(path))
+    ]
+
+    assert [user for user in users if not user.startswith(places)] == []
+
+
+def test_plug_ins_and_callbacks_are_all_that_is_caught_whole() -> None:
+    catchers = [
+        names(path)
+        for path in modules()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ExceptHandler)
+        and isinstance(node.type, ast.Name)
+        and node.type.id == "Exception"
+    ]
+
+    # A plug-in's bug ends its attempt, a caller's bug its own callback; nothing else is hidden.
+    assert catchers == ["engine/attempt.py", "sdk.py"]
+
+
+def test_nothing_but_cleanup_shields() -> None:
+    shields = [
+        names(path)
+        for path in modules()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.keyword) and node.arg == "shield"
+    ]
+
+    assert shields == ["deadlines.py"]
+
+
+def test_no_module_passes_400_lines() -> None:
+    long = {names(path): len(path.read_text(encoding="utf-8").splitlines()) for path in modules()}
+
+    assert {name: lines for name, lines in long.items() if lines > 400} == {}
