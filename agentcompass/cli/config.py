@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from textwrap import indent
 
 import asyncclick as click
 
@@ -10,6 +11,9 @@ from agentcompass.cli.list import KINDS
 from agentcompass.cli.output import emit, emit_table
 from agentcompass.registry import Kind
 from agentcompass.store.redact import Redactor
+
+# A longer default, such as a template, is shown below the table, as the text that it is.
+LONGEST_IN_TABLE = 40
 
 
 @click.group()
@@ -63,5 +67,11 @@ async def docs(kind: str, id: str) -> None:
     if found.details:
         emit(f"\n{found.details}")
     emit("")
-    rows = [(row.field, row.type, row.default, row.unit, row.meaning) for row in found.rows]
+    long = {row.field: row.default for row in found.rows if len(row.default) > LONGEST_IN_TABLE}
+    rows = [
+        (row.field, row.type, "below" if row.field in long else row.default, row.unit, row.meaning)
+        for row in found.rows
+    ]
     emit_table(("Field", "Type", "Default", "Unit", "Meaning"), rows)
+    for field, default in long.items():
+        emit(f"\n{field}, by default:\n\n{indent(json.loads(default), '    ')}")

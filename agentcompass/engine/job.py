@@ -1,6 +1,5 @@
 """What the levels of a request share: the job as it was resolved, and the run while it is open."""
 
-import logging
 import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -19,8 +18,6 @@ from agentcompass.records.metrics import MetricReport
 from agentcompass.records.progress import ProgressEvent
 from agentcompass.records.request import RunRequest
 from agentcompass.store.redact import Redactor
-
-log = logging.getLogger(__name__)
 
 
 class Store(Protocol):
@@ -93,18 +90,12 @@ class Job:
 
 @attrs.frozen(kw_only=True, eq=False)
 class Run:
-    """A job whose run directory is open; `said` is what `say_once` has said."""
+    """A job whose run directory is open; `said` is what needs no second word."""
 
     job: Job
     store: Store
     cleanup: CleanupClock
     said: set[str] = attrs.field(factory=set)
-
-    def say_once(self, text: str) -> None:
-        """Log a warning that would read the same for every task."""
-        if text not in self.said:
-            self.said.add(text)
-            log.warning(text)
 
     def emit(self, event: ProgressEvent) -> None:
         """Tell the store, then the reporters, at once: order of events is order of facts."""

@@ -1,11 +1,15 @@
 """From a task to the plan of its attempts, checked against what the providers can give."""
 
+import logging
+
 from agentcompass.engine.job import Job, Run
 from agentcompass.engine.plan import check_plan, resolve_plan
 from agentcompass.errors import EnvironmentFailed, TaskInvalid
 from agentcompass.records.environment import EnvironmentPlan
 from agentcompass.records.plan import ExecutionPlan
 from agentcompass.records.task import TaskSpec
+
+log = logging.getLogger(__name__)
 
 
 def plan_task(run: Run, task: TaskSpec) -> ExecutionPlan:
@@ -22,10 +26,16 @@ def plan_task(run: Run, task: TaskSpec) -> ExecutionPlan:
     )
     _check_known(plan, job)
     capabilities = {name: provider.capabilities for name, provider in job.environments.items()}
-    if check_plan(plan, capabilities):
-        ignores = ", ".join(sorted(capabilities[plan.environment.id].ignores))
-        run.say_once(f"{plan.environment.id} does not give what tasks describe of: {ignores}")
+    _say_ignored(run, plan.environment.id, check_plan(plan, capabilities))
     return plan
+
+
+def _say_ignored(run: Run, provider: str, fields: frozenset[str]) -> None:
+    """Say once of each field that tasks describe and the provider does not give."""
+    new = sorted(fields - run.said)
+    run.said.update(new)
+    if new:
+        log.warning("%s ignores what tasks say of: %s", provider, ", ".join(new))
 
 
 def bare_plan(job: Job, task: TaskSpec) -> ExecutionPlan:

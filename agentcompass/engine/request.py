@@ -1,9 +1,10 @@
 """One request: its tasks in one nursery, under one deadline, to a final state that is written."""
 
+import logging
 import math
 import sys
 from collections import Counter
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Protocol
@@ -19,11 +20,14 @@ from agentcompass.metrics.hierarchy import HierarchyInvalid
 from agentcompass.metrics.observations import TaskObservations
 from agentcompass.metrics.report import build_report
 from agentcompass.metrics.summary import render_summary
+from agentcompass.records.credentials import is_secret_name
 from agentcompass.records.metrics import ContractInvalid, MetricReport
 from agentcompass.records.task import TaskSpec
 
 # Writing metrics and summary is not cleanup of what runs, so it has a bound of its own.
 FINAL_WRITE_SECONDS = 60.0
+
+log = logging.getLogger(__name__)
 
 
 class RunTask(Protocol):
@@ -105,6 +109,7 @@ async def _load(job: Job, ends_at: float) -> Sequence[TaskSpec]:
             job.benchmark.load_tasks, job.data_dir, abandon_on_cancel=True
         )
     _refuse_duplicates(tasks)
+    job.redactor.learn(_secrets(tasks))
     try:
         _report(job, _Ledger(tasks).observations())
     except (ContractInvalid, HierarchyInvalid) as error:  # better now than after the last task
@@ -116,6 +121,14 @@ def _refuse_duplicates(tasks: Sequence[TaskSpec]) -> None:
     counts = Counter(task.task_id for task in tasks)
     if twice := sorted(task_id for task_id, count in counts.items() if count > 1):
         raise UsageError(f"the data set has task ids more than once: {', '.join(twice)}")
+
+
+def _secrets(tasks: Sequence[TaskSpec]) -> Iterator[str]:
+    """What tasks hand to their sandboxes under the name of a credential."""
+    for task in tasks:
+        for variables in (task.env_variables, *task.metadata.values()):
+            if isinstance(variables, Mapping):
+                yield from (str(v) for name, v in variables.items() if is_secret_name(str(name)))
 
 
 async def _run_tasks(run: Run, ledger: _Ledger, run_task: RunTask) -> None:
@@ -131,7 +144,9 @@ async def _run_tasks(run: Run, ledger: _Ledger, run_task: RunTask) -> None:
     await run.store.update_run_info(task_ids=[task.task_id for task in ledger.tasks])
     emit_run(run, "tasks_loaded", total_tasks=len(ledger.tasks))
     if not ledger.tasks:
-        run.say_once("no task is selected: the run ends with empty metrics")
+        log.warning("no task is selected: the run ends with empty metrics")
+    if request.execution.enable_analysis:
+        log.debug("analysis is on, and no analyzer is known: nothing is analyzed")
     async with run.job.model or nullcontext():
         await _run_all(run, ledger, run_task)
 

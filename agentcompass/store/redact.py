@@ -40,7 +40,12 @@ class Redactor:
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._known = frozenset(secret for secret in secrets if len(secret) >= SHORTEST)
+        self._known: frozenset[str] = frozenset()
+        self.learn(secrets)
+
+    def learn(self, secrets: Iterable[str]) -> None:
+        """Mask these as well from now on."""
+        self._known |= {secret for secret in secrets if len(secret) >= SHORTEST}
         forms = {form for secret in self._known for form in spellings(secret)}
         self._spellings = sorted(forms, key=_longest_first)
         self._shortest = min(map(len, self._spellings), default=0)
