@@ -53,9 +53,16 @@ async def _open_verifier(
         role="verifier",
         on_close_fault=execution.close_fault,
     ) as session:
-        if execution.manifest is not None:
-            await restore_artifacts(session, execution.manifest.entries, execution.artifacts_dir)
+        await _restore(execution, session)
         yield session
+
+
+async def _restore(execution: Execution, session: Session) -> None:
+    entries = () if execution.manifest is None else execution.manifest.entries
+    if not any(entry.status == "collected" for entry in entries):
+        message = "the fresh verifier was given nothing of the agent's: no artifact was collected"
+        execution.warn("evaluate", "nothing_restored", message)
+    await restore_artifacts(session, entries, execution.artifacts_dir)
 
 
 async def _score(execution: Execution, session: Session | None) -> None:

@@ -163,6 +163,7 @@ async def _run_all(run: Run, ledger: _Ledger, run_task: RunTask) -> None:
     async with trio.open_nursery() as nursery:
         for index, task in enumerate(ledger.tasks):
             nursery.start_soon(run_one, index, task, name=task.task_id)
+            await trio.lowlevel.checkpoint()  # so that tasks queue in the order of the data set
         if total:
             try:
                 await all_done.wait()

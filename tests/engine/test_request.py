@@ -84,11 +84,13 @@ async def test_an_agent_out_of_time_is_an_error_and_is_scored() -> None:
 
 @on_virtual_time
 async def test_the_verifiers_deadline_covers_scoring_alone() -> None:
-    world, store = world_of(Script(open_seconds=2, score_seconds=0.2), mode="fresh"), MemoryStore()
+    script = Script(open_seconds=2, score_seconds=0.2)
+    world, store = world_of(script, mode="fresh"), MemoryStore()
     benchmark = ScriptedBenchmark(world, lay_out_seconds=3.0)
     await run(world, store, evaluation_timeout_seconds=1.0, benchmark=benchmark)
 
-    assert issues(store.attempts["t", 1]) == []
+    assert store.attempts["t", 1].metrics == {"correct": True}
+    assert [issue.severity for issue in store.attempts["t", 1].issues] == ["warning"]
 
 
 @on_virtual_time
@@ -326,3 +328,21 @@ async def test_an_abandoned_provider_is_not_asked_again() -> None:
 
     assert outcome.status == "failed"
     assert world.opens["P"] == [0.0]
+
+
+@on_virtual_time
+async def test_tasks_start_in_the_order_of_the_data_set() -> None:
+    world = World({f"t{n}": Scripted(task_id=f"t{n}") for n in range(20)})
+    store = MemoryStore()
+    await run(world, store, slots=1)
+    started = [event.task_id for event in store.events if event.event == "task_started"]
+
+    assert started == [f"t{n}" for n in range(20)]
+
+
+@on_virtual_time
+async def test_a_fresh_verifier_that_got_nothing_says_so() -> None:
+    world, store = world_of(Script(), mode="fresh"), MemoryStore()
+    await run(world, store)
+
+    assert issues(store.attempts["t", 1]) == [("warning", "evaluate", "nothing_restored")]
