@@ -22,12 +22,16 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "config": BASE | {"config", "registry", "protocols"},
     "progress": BASE | {"progress", "deadlines", "protocols", "store"},
     "store": BASE | {"store", "progress", "deadlines", "protocols"},
-    "engine": BASE | {"engine", "store", "progress", "metrics", "protocols", "deadlines"},
+    "engine": BASE
+    | {"engine", "store", "progress", "metrics", "protocols", "deadlines"}
+    | {"_version"},
     **{part: BASE | {part, "protocols", "deadlines"} for part in PLUG_INS},
     "preflight": BASE
     | {"config", "engine", "store", "registry", "protocols", "deadlines", "preflight"},
+    "summarizing": BASE | {"config", "store", "metrics"},
     "sdk": BASE
-    | {"config", "engine", "store", "metrics", "protocols", "preflight", "progress", "deadlines"},
+    | {"config", "engine", "store", "metrics", "protocols", "preflight", "progress", "deadlines"}
+    | {"summarizing"},
     "cli": BASE
     | {"cli", "sdk", "config", "progress", "registry", "protocols", "_version"}
     | {"metrics", "store"},

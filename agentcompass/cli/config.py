@@ -3,17 +3,22 @@
 import json
 import os
 from pathlib import Path
-from textwrap import indent
+from textwrap import fill, indent
+from typing import TYPE_CHECKING
 
 import asyncclick as click
 
+if TYPE_CHECKING:
+    from agentcompass.config.docs import Row
+
 from agentcompass.cli.list import KINDS
-from agentcompass.cli.output import emit, emit_table
+from agentcompass.cli.output import emit
 from agentcompass.registry import Kind
 from agentcompass.store.redact import Redactor
 
-# A longer default, such as a template, is shown below the table, as the text that it is.
-LONGEST_IN_TABLE = 40
+# A longer default, such as a template, is shown as the text that it is.
+LONGEST_IN_LINE = 40
+WIDTH = 79
 
 
 @click.group()
@@ -67,11 +72,19 @@ async def docs(kind: str, id: str) -> None:
     if found.details:
         emit(f"\n{found.details}")
     emit("")
-    long = {row.field: row.default for row in found.rows if len(row.default) > LONGEST_IN_TABLE}
-    rows = [
-        (row.field, row.type, "below" if row.field in long else row.default, row.unit, row.meaning)
-        for row in found.rows
-    ]
-    emit_table(("Field", "Type", "Default", "Unit", "Meaning"), rows)
-    for field, default in long.items():
-        emit(f"\n{field}, by default:\n\n{indent(json.loads(default), '    ')}")
+    emit("\n\n".join(_entry(row) for row in found.rows) or "It has no parameters.")
+
+
+def _entry(row: "Row") -> str:
+    """A parameter as an entry of a list, readable at any width: its head, then what it means."""
+    long = len(row.default) > LONGEST_IN_LINE
+    default = "" if long or not row.default else f", default {row.default}"
+    if row.default == "required":
+        default = ", required"
+    unit = f" {row.unit}" if row.unit and default else ""
+    head = f"{row.field} ({row.type}{default}{unit})"
+    meaning = fill(row.meaning, WIDTH, initial_indent="    ", subsequent_indent="    ")
+    parts = [head, *([meaning] if row.meaning else [])]
+    if long:
+        parts += ["    Default:", indent(json.loads(row.default), "        ")]
+    return "\n".join(parts)

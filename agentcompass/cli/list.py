@@ -2,7 +2,7 @@
 
 import asyncclick as click
 
-from agentcompass.cli.output import emit_table
+from agentcompass.cli.output import emit, emit_table
 from agentcompass.errors import UsageError
 from agentcompass.registry import Kind, known
 
@@ -25,7 +25,10 @@ async def list_components(kind: str) -> None:
     One that cannot be imported here is listed with the reason.
     """
     rows = [(name, _description(KINDS[kind], name)) for name in known(KINDS[kind])]
-    emit_table(("Id", "Description"), rows)
+    if rows:
+        emit_table(("Id", "Description"), rows)
+    else:
+        emit(f"no {kind} is built in or installed")
 
 
 def _description(kind: Kind, component_id: str) -> str:

@@ -28,7 +28,7 @@ def show_result(result: Mapping[str, Any], directory: Path | None) -> None:
 
 
 def fatal_issues(directory: Path) -> Iterator[str]:
-    """A line for each task with a FATAL issue, the first few named (formats.md 1.2 and 2.6)."""
+    """A line for each task with a FATAL issue, the first few named."""
     tasks = sorted((directory / "details" / "fatal").glob("*/task.json"))
     for path in tasks[:_NAMED_ISSUES]:
         yield from _issues_of(path)

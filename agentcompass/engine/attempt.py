@@ -1,5 +1,6 @@
 """One attempt: executions until one is good or the retries are used up."""
 
+import logging
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
@@ -20,6 +21,8 @@ from agentcompass.protocols import Session
 from agentcompass.records.attempt import AttemptResult, TaskHeader
 from agentcompass.records.checkpoint import RetryDetail
 from agentcompass.records.task import TaskSpec
+
+log = logging.getLogger(__name__)
 
 RunExecution = Callable[[Execution, Permit], Awaitable[None]]
 RunEvaluation = Callable[[Execution, Permit, Session | None], Awaitable[None]]
@@ -55,9 +58,16 @@ async def run_attempt(
         await _record_interruption(attempt, execution, retries)
         raise
     result = attempt_result(execution, retry_count=retries)
+    _log_issues(execution)
     attempt.events.attempt_started(attempt.number)
     attempt.events.attempt_finished(attempt.number, execution.severity)
     return result
+
+
+def _log_issues(execution: Execution) -> None:
+    for issue in execution.result.issues:
+        level = logging.INFO if issue.severity == "warning" else logging.WARNING
+        log.log(level, "%s: %s %s", execution.name, issue.severity, issue.text)
 
 
 def _planned(attempt: AttemptJob) -> Execution:
@@ -135,6 +145,7 @@ async def _back_off(attempt: AttemptJob, execution: Execution, retry: Retry, ret
     )
     path = await attempt.run.store.save_retry(detail)
     attempt.events.retry(attempt.number, {**detail.announcement(), "retry_detail": path})
+    log.info("%s: retry %d in %.1f s: %s", execution.name, retries, seconds, retry.reason)
     attempt.events.phase("retry_wait", attempt.number, retry=retries, retry_delay_seconds=seconds)
     await trio.sleep(seconds)
 

@@ -1,4 +1,4 @@
-"""The digest of a collected file or folder, as the manifest's `sha256` (formats.md 2.8)."""
+"""The digest of a collected file or folder, as the manifest's `sha256` (docs/run-directory.md)."""
 
 import hashlib
 import json

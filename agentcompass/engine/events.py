@@ -1,4 +1,4 @@
-"""The events of one run and of one task, in the order and form of seed 002."""
+"""The events of one run and of one task, in the form of docs/run-directory.md."""
 
 import time
 from collections.abc import Mapping
@@ -72,12 +72,12 @@ class TaskEvents:
         status = "failed" if severity == "fatal" else "completed"
         self._emit("attempt_finished", attempt=attempt, status=status)
 
-    def task_finished(self, severity: str, *, saved: bool) -> None:
-        """Close the task; `saved` tells that its result is durable."""
+    def task_finished(self, severity: str, *, saved: bool, outcome: Mapping[str, Any]) -> None:
+        """Close the task; `saved` tells that its result is durable, `outcome` what it measured."""
         self.task_started()
         if saved:
             self._emit("partial_saved")
-        payload = {"index": self.index, "total": self.total, "severity": severity}
+        payload = {"index": self.index, "total": self.total, "severity": severity, **outcome}
         status = "failed" if severity == "fatal" else "completed"
         self._emit("task_finished", status=status, payload=payload)
 

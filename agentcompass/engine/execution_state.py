@@ -45,6 +45,11 @@ class Execution:
         )
 
     @property
+    def name(self) -> str:
+        """The attempt as people and logs call it."""
+        return f"task {self.task.task_id} attempt {self.number}"
+
+    @property
     def artifacts_dir(self) -> Path:
         """Where the attempt's artifacts are on the host."""
         return self.run.store.artifacts_dir(self.task.task_id, self.number)
@@ -80,10 +85,14 @@ class Execution:
         if not isinstance(error, AgentCompassError):
             text = self.run.job.redactor.text("".join(traceback.format_exception(error)))
             self.result.artifacts["execution_diagnostics"] = text
-            log.error("task %s, attempt %d: %s", self.task.task_id, self.number, text)
+            log.error("%s: %s", self.name, text)
 
     def close_fault(self, message: str) -> None:
-        """Record that something could not be cleaned up; the result stands."""
+        """Record that something could not be cleaned up; the result stands.
+
+        Said at once as well, since the result of a cancelled attempt is not written.
+        """
+        log.warning("%s: %s", self.name, message)
         self.warn("cleanup", "environment_failed", message)
 
     def warn(self, phase: IssuePhase, code: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""One exception becomes one issue here, by formats.md section 3."""
+"""One exception becomes one issue here, by the phase and the kind of fault."""
 
 from collections.abc import Iterator, Mapping
 

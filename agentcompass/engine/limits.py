@@ -141,6 +141,14 @@ def set_provider_limits(limits: Mapping[str, int | None], qps: Mapping[str, floa
         _provider(name).pace.qps = rate
 
 
+def limit_text(name: str) -> str:
+    """The limit and the pace of a provider, for the log."""
+    provider = _provider(name)
+    limit = "unlimited" if provider.limiter is None else f"at most {provider.limiter.total_tokens}"
+    pace = "" if provider.pace.qps is None else f", {provider.pace.qps:g} opens a second"
+    return f"{limit}{pace}"
+
+
 def provider_limiter(name: str) -> trio.CapacityLimiter | None:
     """The limiter of a provider in this trio run, to read its state; None is no limit."""
     return _provider(name).limiter

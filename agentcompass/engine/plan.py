@@ -201,7 +201,7 @@ def _check_policies(plan: ExecutionPlan, capabilities: Mapping[str, Capabilities
 
 
 def plan_record(plan: ExecutionPlan) -> dict[str, Any]:
-    """The summary for run_info.json and the event `execution_plan_resolved` (formats.md 2.1.2)."""
+    """The summary for run_info.json and the event `execution_plan_resolved`."""
     return {
         "environment": _environment_record(plan.environment),
         "evaluation_environment": (

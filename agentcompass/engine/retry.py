@@ -14,11 +14,12 @@ RetryScope = Literal["attempt", "evaluate"]
 
 @attrs.frozen(kw_only=True)
 class Retry:
-    """A decision to go on: `stage` is the phase of the issue that `matched_pattern` matched."""
+    """A decision to go on: `stage` and `reason` are of the issue that `matched_pattern` matched."""
 
     scope: RetryScope
     stage: str
     matched_pattern: str
+    reason: str = attrs.field(default="", eq=False)
 
 
 @attrs.frozen(kw_only=True)
@@ -37,9 +38,9 @@ class RetryPolicy:
         if may_rescore:
             scoring = [issue for issue in issues if issue.phase == "evaluate"]
             if found := self._match(scoring):
-                return Retry(scope="evaluate", stage=found[0].phase, matched_pattern=found[1])
+                return _retry("evaluate", *found)
         if found := self._match(issues):
-            return Retry(scope="attempt", stage=found[0].phase, matched_pattern=found[1])
+            return _retry("attempt", *found)
         return None
 
     def backoff(self, retry: int) -> float:
@@ -56,6 +57,10 @@ class RetryPolicy:
                 if issue.severity == "error" and _matches(pattern, issue):
                     return issue, pattern.pattern
         return None
+
+
+def _retry(scope: RetryScope, issue: Issue, pattern: str) -> Retry:
+    return Retry(scope=scope, stage=issue.phase, matched_pattern=pattern, reason=issue.text)
 
 
 def _matches(pattern: re.Pattern[str], issue: Issue) -> bool:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 import trio
 
@@ -47,8 +48,21 @@ async def run_task(
         log.error("task %s could not be saved: %s", task.task_id, fault)
         results = {number: unsaved_result(r, fault) for number, r in results.items()}
         saved = False
-    events.task_finished(_severity(results), saved=saved)
+    metric = run.job.benchmark.metric_contract().primary
+    events.task_finished(_severity(results), saved=saved, outcome=_outcome(metric, results))
     return _observed(task, results)
+
+
+def _outcome(metric: str, results: Mapping[int, AttemptResult]) -> dict[str, Any]:
+    """The primary metric, its mean over the attempts that have it, and the gravest issue's text."""
+    values = [float(r.metrics[metric]) for r in results.values() if metric in r.metrics]
+    issues = [issue for result in results.values() for issue in result.issues]
+    gravest = next((i for i in issues if i.severity == highest_severity(issues)), None)
+    return {
+        "metric": metric,
+        "value": sum(values) / len(values) if values else None,
+        "issue": None if gravest is None else gravest.text,
+    }
 
 
 async def _run_attempts(

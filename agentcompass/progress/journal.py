@@ -5,6 +5,7 @@ others go on; whoever has to know that an event is on disk awaits `flush`, and w
 else for one write. What cannot be written is counted and warned about; it ends nothing.
 """
 
+import logging
 from pathlib import Path
 
 import attrs
@@ -21,6 +22,8 @@ from agentcompass.store.redact import Redactor
 
 # progress.json is replaced at most this often while things move.
 PAUSE_SECONDS = 0.25
+
+log = logging.getLogger("agentcompass.progress")
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -43,7 +46,9 @@ class Journal:
     _closing: trio.Event = attrs.field(factory=trio.Event, init=False)
 
     def emit(self, event: ProgressEvent) -> None:
-        """Take an event; it counts at once and is written soon. Never blocks, never raises."""
+        """Take an event; it counts at once, is in the log, and is written soon. Never raises."""
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("%s", in_words(event))
         self.tracker.apply(event, elapsed_seconds=trio.current_time() - self._began_at)
         self._waiting.append(event)
         self._emitted += 1
@@ -116,3 +121,20 @@ class Journal:
             replace_file(self.disk, self.snapshot_file, dump(record))
         except StoreError as error:
             self.events.warn(str(error))
+
+
+def in_words(event: ProgressEvent) -> str:
+    """An event as one line for people who search the log by task, phase or status."""
+    fields = {
+        "task": event.task_id,
+        "attempt": event.attempt,
+        "phase": event.phase,
+        "status": event.status,
+        **event.payload,
+    }
+    said = (f"{name}={value}" for name, value in fields.items() if _is_worth_saying(value))
+    return " ".join((event.event, *said))
+
+
+def _is_worth_saying(value: object) -> bool:
+    return isinstance(value, str | int | float) and value != ""

@@ -45,16 +45,17 @@ class PlainLines:
         if went_well and board.total > EVERY_TASK and now - self._said_at < PAUSE_SECONDS:
             return None
         self._said_at = now
-        how = f"{event.status} with errors" if severity == "error" else str(event.status)
         width = len(str(board.total))
-        return f"[{board.finished:>{width}}/{board.total}] {_name(event)}: {how}{_failures(board)}"
+        place = f"[{board.finished:>{width}}/{board.total}]"
+        return f"{place} {_name(event)}: {_outcome(event)}{_so_far(board)}"
 
     def _end(self, now: float) -> str:
         board = self.board
         error = f": {visible(board.error)}" if board.error else ""
         ended = f"{board.status.replace('_', ' ')} after {duration(board.elapsed(now))}"
         finished = f"{board.finished} of {board.total} tasks finished"
-        return f"{ended}: {finished}{_failures(board)}{error}"
+        failed = f", {board.failed} failed" if board.failed else ""
+        return f"{ended}: {finished}{failed}{error}"
 
 
 def _name(event: ProgressEvent) -> str:
@@ -62,5 +63,18 @@ def _name(event: ProgressEvent) -> str:
     return visible(str(event.task_id)) + attempt
 
 
-def _failures(board: Board) -> str:
-    return f", {board.failed} failed" if board.failed else ""
+def _outcome(event: ProgressEvent) -> str:
+    """What was measured, or that nothing was, and what went wrong."""
+    payload = event.payload
+    severity = payload.get("severity")
+    value, issue = payload.get("value"), payload.get("issue")
+    parts = [f"{payload['metric']} {value:g}"] if isinstance(value, int | float) else ["no value"]
+    if severity in ("error", "fatal"):
+        parts.append(f"{severity}: {visible(str(issue))}" if issue else str(severity))
+    if "metric" in payload:
+        return ", ".join(parts)
+    return f"{event.status} with errors" if severity == "error" else str(event.status)
+
+
+def _so_far(board: Board) -> str:
+    return f" ({board.failed} failed so far)" if board.failed else ""

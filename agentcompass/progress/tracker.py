@@ -1,4 +1,4 @@
-"""The fold of progress events into a snapshot (seed 002, progress.json): pure, O(1) an event."""
+"""The fold of progress events into progress.json: pure, O(1) an event."""
 
 from collections import Counter
 from collections.abc import Mapping

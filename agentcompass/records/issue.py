@@ -26,6 +26,11 @@ class Issue:
     code: str = attrs.field(validator=_text)
     message: str = attrs.field(validator=_text)
 
+    @property
+    def text(self) -> str:
+        """The issue in one line, but for its severity."""
+        return f"{self.phase} {self.code}: {self.message}"
+
 
 def highest_severity(issues: Iterable[Issue]) -> Severity | Literal[""]:
     """The heaviest severity, or an empty string where there is no issue."""

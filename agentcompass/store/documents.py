@@ -1,6 +1,6 @@
 """What is written of an attempt: plain JSON values, with the secrets masked where they may stand.
 
-Metrics, ground truth and final answer lose known secrets only (formats.md 7), and so does what a
+Metrics, ground truth and final answer lose known secrets only, and so does what a
 later scoring needs as it was. Manifests keep the names of the files that they describe.
 """
 

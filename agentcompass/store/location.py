@@ -33,7 +33,7 @@ class RunLocation:
 
 
 def run_location(results_dir: Path, request: RunRequest) -> RunLocation:
-    """Where `request` is written (formats.md 1.1); looks at no file.
+    """Where `request` is written (docs/run-directory.md); looks at no file.
 
     Raises `UsageError` for a run name or id that could leave the results folder, or is no name.
     """

@@ -89,7 +89,7 @@ class _Lines:
 
 
 class _Form(logging.Formatter):
-    """`HH:MM:SS LEVEL    logger-name   message` in local time (seed 002)."""
+    """`HH:MM:SS LEVEL    logger-name   message` in local time (docs/run-directory.md)."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         name = record.name.removeprefix(f"{PACKAGE}.")

@@ -16,7 +16,7 @@ from agentcompass.store.documents import is_empty, without_empty
 from agentcompass.store.encode import dump, plain
 from agentcompass.store.redact import Redactor
 
-# What params.json keeps of the execution, where it is set (formats.md 2.2).
+# What params.json keeps of the execution, where it is set (docs/run-directory.md).
 _EXECUTION = (
     *("attempts", "artifact_limits", "timeout_multiplier", "run_timer_compensation_seconds"),
     *("runresult_collect_timeout_seconds", "run_timeout_seconds", "evaluation_timeout_seconds"),

@@ -2,7 +2,7 @@
 
 A value that is known to be secret is masked wherever it stands, in the spellings that it takes in
 JSON, in URLs and in base64. A name alone masks what stands under it only where it is the name of a
-credential; free text also by the forms that credentials take there (formats.md 7).
+credential; free text also by the forms that credentials take there.
 """
 
 import base64

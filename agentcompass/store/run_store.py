@@ -18,11 +18,10 @@ from agentcompass.records.attempt import AttemptResult, TaskHeader
 from agentcompass.records.checkpoint import EvaluationCheckpoint, RetryDetail
 from agentcompass.records.metrics import MetricReport
 from agentcompass.records.progress import ProgressEvent, ProgressSnapshot
-from agentcompass.records.run_info import MetricArtifacts
 from agentcompass.store.atomic import Disk, named_errors, replace_file, write_record
-from agentcompass.store.encode import plain
 from agentcompass.store.layout import AttemptLayout, RunLayout
 from agentcompass.store.provenance import Provenance, Snapshot, now
+from agentcompass.store.reports import metric_artifacts, write_report
 from agentcompass.store.tasks import TaskFiles
 
 P = ParamSpec("P")
@@ -129,10 +128,10 @@ class RunStore:
         self, report: MetricReport, summary_md: str, *, source: str = "evaluation"
     ) -> None:
         """Write metrics.json and summary.md; `finish` tells run_info.json where they come from."""
-        await self._in_thread(self._write_metrics, report, summary_md)
-        plan = {"k": report.k, "strategy": report.strategy, "aggregation": report.aggregation}
-        artifacts = MetricArtifacts(generated_at=now(), source=source, report=plan)
-        self.provenance.set(metric_artifacts=artifacts)
+        redactor = self.provenance.redactor
+        write = partial(write_report, redactor=redactor)
+        await self._in_thread(write, self.disk, self.layout, report, summary_md)
+        self.provenance.set(metric_artifacts=metric_artifacts(report, source=source))
 
     async def finish(self, status: str, error: str | None) -> None:
         """Write the final state of the run into run_info.json, and params.json."""
@@ -180,12 +179,6 @@ class RunStore:
 
     def _write_params(self) -> None:
         write_record(self.disk, self.layout.params, self.provenance.params(), sort_keys=True)
-
-    def _write_metrics(self, report: MetricReport, summary_md: str) -> None:
-        known = self.provenance.redactor.known
-        write_record(self.disk, self.layout.metrics, known(plain(report)), sort_keys=True)
-        text = known(summary_md).encode("utf-8", "backslashreplace")
-        replace_file(self.disk, self.layout.summary, text)
 
     async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Once begun, file work is not cancelled: when it returns, it has happened."""

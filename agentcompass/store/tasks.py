@@ -1,11 +1,13 @@
 """The files of tasks: saved attempt by attempt in `running`, published as a whole by one rename.
 
-Every method blocks, and raises `StoreError` naming the file. result.json is written last of what
-an attempt leaves: where it is, the attempt is done.
+Every method blocks, and raises `StoreError` naming the file. Where result.json is, the attempt is
+done.
 """
 
+import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import attrs
@@ -13,7 +15,14 @@ import attrs
 from agentcompass.records.attempt import AttemptResult, TaskHeader
 from agentcompass.records.checkpoint import EvaluationCheckpoint, LogicalAttempt, RetryDetail
 from agentcompass.records.issue import highest_severity
-from agentcompass.store.atomic import Disk, change_file, named_errors, read_record, write_record
+from agentcompass.store.atomic import (
+    Disk,
+    change_file,
+    named_errors,
+    read_record,
+    replace_file,
+    write_record,
+)
 from agentcompass.store.documents import (
     checkpoint_document,
     evaluation_document,
@@ -35,15 +44,17 @@ class TaskFiles:
     layout: RunLayout
     redactor: Redactor
     disk: Disk
+    _encoder: threading.Lock = attrs.field(factory=threading.Lock, init=False)
 
     def save_evaluation(self, checkpoint: EvaluationCheckpoint) -> None:
         """Keep the agent's finished work for scoring it again."""
         attempt = self._open_attempt(checkpoint.task_id, checkpoint.attempt)
         reference = self._relative(attempt.artifacts)
-        with named_errors(attempt.checkpoint):
-            section = evaluation_document(checkpoint, reference, self.redactor)
         self._save_index(checkpoint.task_id)
-        write_record(self.disk, attempt.checkpoint, checkpoint_document(evaluation=section))
+        with self._encoding(attempt.checkpoint):
+            section = evaluation_document(checkpoint, reference, self.redactor)
+            data = encode(checkpoint_document(evaluation=section))
+        replace_file(self.disk, attempt.checkpoint, data)
 
     def save_attempt(self, header: TaskHeader, number: int, result: AttemptResult) -> None:
         """Keep the result of one of several attempts."""
@@ -92,8 +103,9 @@ class TaskFiles:
         path = attempt.retries / name
         with named_errors(path):
             self.disk.make_folders(attempt.retries)
-            document = retry_document(detail, self.redactor)
-        write_record(self.disk, path, document)
+        with self._encoding(path):
+            data = encode(retry_document(detail, self.redactor))
+        replace_file(self.disk, path, data)
         return self._relative(path)
 
     def set_aside(self, task_id: str, number: int) -> None:
@@ -131,9 +143,9 @@ class TaskFiles:
         write_record(self.disk, task.index, document)
 
     def _save_result(self, attempt: AttemptLayout, result: AttemptResult) -> None:
-        with named_errors(attempt.result):
-            document = result_document(result, self.redactor)
-        write_record(self.disk, attempt.result, document)
+        with self._encoding(attempt.result):
+            data = encode(result_document(result, self.redactor))
+        replace_file(self.disk, attempt.result, data)
 
     def _save_scheduler(self, attempt: AttemptLayout, logical: LogicalAttempt) -> None:
         record = read_record(attempt.checkpoint) or checkpoint_document()
@@ -161,6 +173,12 @@ class TaskFiles:
         before, after = (_reference(self._relative(path)) for path in (old, new))
         for path in attempt.records():
             change_file(self.disk, path, lambda data: data.replace(before, after))
+
+    @contextmanager
+    def _encoding(self, path: Path) -> Iterator[None]:
+        """One long record at a time: more threads would not be faster, and starve the loop."""
+        with self._encoder, named_errors(path):
+            yield
 
     def _relative(self, path: Path) -> str:
         return path.relative_to(self.layout.directory).as_posix()

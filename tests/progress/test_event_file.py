@@ -16,13 +16,13 @@ from agentcompass.store.atomic import Disk
 from agentcompass.store.redact import MASK, Redactor
 from tests import strategies
 from tests.progress.streams import event
-from tests.store.disks import FaultyDisk, bad_block, no_space
+from tests.store.disks import FaultyDisk, QuickDisk, bad_block, no_space
 
 KEY = "sk-test-ABCDEFGH12345678"
 
 
 def event_file(path: Path, disk: Disk | None = None) -> EventFile:
-    return EventFile(path=path, redactor=Redactor({KEY}), disk=disk or Disk())
+    return EventFile(path=path, redactor=Redactor({KEY}), disk=disk or QuickDisk())
 
 
 def test_every_field_is_on_every_line(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_events_come_back_as_they_were(
 ) -> None:
     """Fails when a line end inside a payload ends the line, or a surrogate is replaced."""
     path = tmp_path_factory.mktemp("events") / "progress.jsonl"
-    file = EventFile(path=path, redactor=Redactor(), disk=Disk())
+    file = EventFile(path=path, redactor=Redactor(), disk=QuickDisk())
     for each in events:
         file.append([each])
     file.close()

@@ -21,7 +21,7 @@ from agentcompass.store.atomic import Disk
 from agentcompass.store.redact import MASK, Redactor
 from tests import virtual
 from tests.progress.streams import event, runs, tracker
-from tests.store.disks import FaultyDisk
+from tests.store.disks import FaultyDisk, QuickDisk
 
 KEY = "sk-test-ABCDEFGH12345678"
 
@@ -29,7 +29,7 @@ KEY = "sk-test-ABCDEFGH12345678"
 def journal(
     folder: Path, disk: Disk | None = None, limiter: trio.CapacityLimiter | None = None
 ) -> Journal:
-    disk, redactor = disk or Disk(), Redactor({KEY})
+    disk, redactor = disk or QuickDisk(), Redactor({KEY})
     return Journal(
         events=EventFile(path=folder / "progress.jsonl", redactor=redactor, disk=disk),
         snapshot_file=folder / "progress.json",
@@ -124,7 +124,7 @@ def test_flushes_at_the_same_time_share_their_writes(tmp_path: Path) -> None:
     assert disk.steps.count("sync") <= 3
 
 
-class SlowDisk(Disk):
+class SlowDisk(QuickDisk):
     """Writes only once it is let go, as a disk that stalls."""
 
     def __init__(self) -> None:
@@ -206,7 +206,7 @@ def test_the_snapshot_is_never_ahead_of_the_events(tmp_path: Path) -> None:
     """Fails when the snapshot is taken after the events are written."""
     seen: list[tuple[int, int]] = []
 
-    class Watching(Disk):
+    class Watching(QuickDisk):
         def rename(self, source: Path, target: Path) -> None:
             super().rename(source, target)
             if target.name == "progress.json":
@@ -334,3 +334,23 @@ def test_secrets_in_the_details_of_a_task_are_masked(tmp_path: Path) -> None:
 
     virtual.run(main)
     assert snapshot_in(tmp_path).active_tasks["running"].details == {"url": MASK}
+
+
+def test_every_event_is_a_line_of_the_log_that_can_be_searched(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    async def main() -> None:
+        writer = journal(tmp_path)
+        payload = {"error": "no", "plan": {"id": 1}, "none": None}
+        writer.emit(event("task_started", task_id="a b", payload={"index": 0}))
+        writer.emit(event("phase_changed", task_id="a b", attempt=1, phase="evaluate"))
+        writer.emit(event("run_finished", status="failed", payload=payload))
+        await writer.finish()
+
+    with caplog.at_level("DEBUG", "agentcompass.progress"):
+        virtual.run(main)
+    assert caplog.messages == [
+        "task_started task=a b index=0",
+        "phase_changed task=a b attempt=1 phase=evaluate",
+        "run_finished status=failed error=no",
+    ]

@@ -73,8 +73,8 @@ async def test_a_pipe_gets_whole_lines_without_escape_codes(mode):
     assert stream.getvalue().splitlines() == [
         "run r: b / h / m on e",
         "2 tasks",
-        "[1/2] one: failed, 1 failed",
-        "[2/2] two: completed, 1 failed",
+        "[1/2] one: failed (1 failed so far)",
+        "[2/2] two: completed (1 failed so far)",
         "failed after 0 s: 2 of 2 tasks finished, 1 failed",
     ]
     assert "\x1b" not in stream.getvalue()
@@ -134,7 +134,7 @@ async def test_a_terminal_that_cannot_draw_or_has_no_reader_gets_lines(environ):
 
     text = screen.text()
     assert "\x1b" not in text
-    assert "[2/2] two: completed, 1 failed" in text
+    assert "[2/2] two: completed (1 failed so far)" in text
 
 
 @pytest.mark.parametrize("columns", ["0", "1", "29"])
@@ -145,7 +145,7 @@ async def test_a_terminal_without_width_gets_lines(columns, monkeypatch):
 
     await show("auto", screen.stream, TERMINAL)
 
-    assert "[1/2] one: failed, 1 failed" in screen.text()
+    assert "[1/2] one: failed (1 failed so far)" in screen.text()
 
 
 @pytest.mark.parametrize(("columns", "lines"), [("30", "1"), ("40", "0"), ("400", "100")])

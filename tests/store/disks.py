@@ -19,6 +19,12 @@ def bad_block() -> OSError:
     return OSError(errno.EIO, os.strerror(errno.EIO))
 
 
+class QuickDisk(Disk):
+    """Does not wait for the platter: for tests that write much and lose no power."""
+
+    def sync(self, file: int) -> None: ...
+
+
 def _path(file: int) -> Path:
     return Path(f"/proc/self/fd/{file}").readlink()
 
@@ -27,7 +33,7 @@ def _path(file: int) -> Path:
 class FaultyDisk(Disk):
     """Counts its steps in `steps`; from step `fails_at` on, `times` of them fail.
 
-    A write that fails has written half.
+    A write that fails has written half. A sync that succeeds does not wait for the platter.
     """
 
     fails_at: int | None = None
@@ -66,7 +72,6 @@ class FaultyDisk(Disk):
 
     def sync(self, file: int) -> None:
         self._step("sync", _path(file))
-        super().sync(file)
 
     def truncate(self, file: int, size: int) -> None:
         self._step("truncate", _path(file))

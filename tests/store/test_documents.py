@@ -7,8 +7,9 @@ import pytest
 from agentcompass.progress.event_file import EventFile
 from agentcompass.progress.tracker import Tracker
 from agentcompass.records.checkpoint import LogicalAttempt
+from agentcompass.records.metrics import binary_contract
 from agentcompass.records.progress import ProgressEvent
-from agentcompass.records.run_info import MetricArtifacts
+from agentcompass.records.run_info import MetricArtifacts, MetricBasis, declared
 from agentcompass.store.atomic import Disk
 from agentcompass.store.documents import (
     checkpoint_document,
@@ -50,6 +51,8 @@ def provenance() -> Provenance:
     report = {"k": 3, "strategy": "pass", "aggregation": "micro_weighted"}
     filled.set(
         task_ids=[TASK_ID],
+        task_categories={TASK_ID: "default"},
+        metric_basis=MetricBasis(metrics=declared(binary_contract())),
         metric_artifacts=MetricArtifacts(generated_at="2026-11-29T14:09:26+00:00", report=report),
         status="failed",
         finished_at="2026-11-29T14:09:27+00:00",

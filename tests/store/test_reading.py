@@ -60,6 +60,9 @@ def test_run_info_comes_back(run: Path) -> None:
 
     assert info.run_id == "r1"
     assert info.task_ids == (TASK_ID,)
+    assert info.task_categories == {TASK_ID: "default"}
+    assert info.metric_basis is not None
+    assert info.metric_basis.contract.primary == "correct"
     assert info.resolved_execution_plans is not None
     assert info.metric_artifacts is not None
     assert info.request["execution"]["attempts"] == {"k": 3, "strategy": "pass"}

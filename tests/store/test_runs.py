@@ -2,6 +2,8 @@
 
 import json
 import logging
+import threading
+import time
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ from agentcompass.progress.event_file import read_events
 from agentcompass.records.metrics import MetricReport, binary_contract
 from agentcompass.records.progress import ProgressEvent
 from agentcompass.records.request import AttemptPlan, OutputOptions
-from agentcompass.store.atomic import Disk, read_record
+from agentcompass.store.atomic import read_record
 from agentcompass.store.location import run_location
 from agentcompass.store.reading import StoredTask, read_run_info, read_tasks
 from agentcompass.store.redact import MASK, Redactor
@@ -29,7 +31,7 @@ from agentcompass.store.run_store import RunStore
 from agentcompass.store.runs import open_run
 from tests import virtual
 from tests.progress.streams import event
-from tests.store.disks import FaultyDisk
+from tests.store.disks import FaultyDisk, QuickDisk
 from tests.store.examples import HEADER, HEADER_3, KEY, REQUEST, TASK_ID, checkpoint, result, retry
 
 PLAN = {"environment": {"id": "host_process", "setup": {}}, "applied_recipes": [], "note": "é"}
@@ -45,7 +47,7 @@ def opened(
         request=request,
         redactor=Redactor({KEY}),
         cleanup=CleanupClock(grace_seconds),
-        **options,
+        **{"disk": QuickDisk(), **options},
     )
 
 
@@ -165,20 +167,43 @@ def test_params_hold_what_metrics_need_and_no_more(tmp_path: Path) -> None:
     }
 
 
-def test_attempts_of_one_task_at_once_are_all_in_its_index(tmp_path: Path) -> None:
+class CrowdedDisk(QuickDisk):
+    """Makes every write last, and notes how many went on at the same time."""
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+        self.lock = threading.Lock()
+
+    def write(self, file: int, data: bytes) -> None:
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+        time.sleep(0.005)
+        super().write(file, data)
+        with self.lock:
+            self.now -= 1
+
+
+@pytest.mark.parametrize("tasks", [1, 4])
+def test_the_writes_of_one_task_wait_for_each_other_and_for_no_other_task(
+    tmp_path: Path, tasks: int
+) -> None:
     """Fails without the lock of a task: an older task.json then overtakes a newer one."""
+    disk = CrowdedDisk()
 
     async def main() -> Path:
-        async with opened(tmp_path) as store:
+        async with opened(tmp_path, disk=disk) as store:
+            await store.save_task(attrs.evolve(HEADER, task_id="first"), {1: result()}, "")
             async with trio.open_nursery() as nursery:
-                for number in (1, 2, 3):
-                    nursery.start_soon(store.save_attempt, HEADER_3, number, result())
-            await store.publish_task(HEADER_3, "")
+                for task in range(tasks):
+                    header = attrs.evolve(HEADER_3, task_id=str(task))
+                    for number in (1, 2, 3):
+                        nursery.start_soon(store.save_attempt, header, number, result())
         return store.directory
 
-    for run in range(5):
-        (task,) = stored(virtual.run(main))
-        assert sorted(task.attempts) == [1, 2, 3], run
+    found = {task.task_id: task for task in stored(virtual.run(main))}
+    assert all(sorted(found[str(task)].attempts) == [1, 2, 3] for task in range(tasks))
+    assert (disk.most > 1) == (tasks > 1)
 
 
 def test_an_attempt_that_is_executed_again_leaves_its_evidence(tmp_path: Path) -> None:
@@ -207,7 +232,7 @@ def test_the_bytes_of_run_info_stay_in_proportion_to_the_plans(
     folder = tmp_path_factory.mktemp("run")
     written: list[int] = []
 
-    class Counting(Disk):
+    class Counting(QuickDisk):
         def write(self, file: int, data: bytes) -> None:
             super().write(file, data)
             if b"agentcompass.run_info" in data[:9000] or b"resolved_execution_plans" in data:
@@ -410,6 +435,16 @@ def test_a_log_file_that_cannot_be_opened_leaves_no_run_directory(tmp_path: Path
     assert not (tmp_path / "results").exists()
 
 
+def test_a_run_on_the_real_disk_is_written_as_well(tmp_path: Path) -> None:
+    async def main() -> Path:
+        async with opened(tmp_path, disk=None) as store:
+            store.emit(event("run_started"))
+            await store.save_task(HEADER, {1: result()}, "")
+        return store.directory
+
+    assert [task.is_published for task in stored(virtual.run(main))] == [True]
+
+
 def test_two_runs_that_start_together_do_not_share_a_directory(tmp_path: Path) -> None:
     """Case 27."""
 
@@ -459,7 +494,7 @@ async def measure(folder: Path, tasks: int) -> int:
     """The bytes that a run of so many small tasks writes."""
     written = 0
 
-    class Counting(Disk):
+    class Counting(QuickDisk):
         def write(self, file: int, data: bytes) -> None:
             nonlocal written
             written += len(data)

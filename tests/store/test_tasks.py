@@ -13,7 +13,7 @@ from agentcompass.store.layout import RunLayout, task_folder
 from agentcompass.store.reading import StoredTask, read_checkpoint, read_tasks
 from agentcompass.store.redact import MASK, Redactor
 from agentcompass.store.tasks import TaskFiles
-from tests.store.disks import FaultyDisk
+from tests.store.disks import FaultyDisk, QuickDisk
 from tests.store.examples import (
     FATAL,
     HEADER,
@@ -31,7 +31,7 @@ RUNNING = f"details/running/{task_folder(TASK_ID)}/attempt-1"
 
 
 def files(folder: Path, disk: Disk | None = None) -> TaskFiles:
-    return TaskFiles(layout=RunLayout(folder), redactor=Redactor({KEY}), disk=disk or Disk())
+    return TaskFiles(layout=RunLayout(folder), redactor=Redactor({KEY}), disk=disk or QuickDisk())
 
 
 def tree(folder: Path) -> list[str]:
