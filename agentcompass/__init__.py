@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from agentcompass.records.progress import ProgressEvent
     from agentcompass.records.request import RunRequest
     from agentcompass.records.task import PreparedTask, RunResult, TaskSpec
-    from agentcompass.sdk import async_run_evaluation, run_evaluation
+    from agentcompass.sdk import async_run_evaluation, async_summary, run_evaluation, summary
 
 __all__ = [
     "AgentCompassError",
@@ -43,7 +43,9 @@ __all__ = [
     "UsageError",
     "__version__",
     "async_run_evaluation",
+    "async_summary",
     "run_evaluation",
+    "summary",
 ]
 
 _HOMES = {
@@ -63,7 +65,7 @@ _HOMES = {
     "records.progress": ("ProgressEvent",),
     "records.request": ("RunRequest",),
     "records.task": ("PreparedTask", "RunResult", "TaskSpec"),
-    "sdk": ("async_run_evaluation", "run_evaluation"),
+    "sdk": ("async_run_evaluation", "async_summary", "run_evaluation", "summary"),
 }
 
 

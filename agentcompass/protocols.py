@@ -121,6 +121,13 @@ class Environment(Component, Protocol):
         """Raise `UsageError` where sessions cannot be opened at all, with the remedy."""
         ...
 
+    def running(self, *, keep: bool) -> AbstractAsyncContextManager[None]:
+        """What the provider needs beside its sessions; a request opens them inside only.
+
+        `keep` is whether sessions are to outlive the request.
+        """
+        ...
+
     async def open(self, request: SessionRequest) -> Session:
         """Open a session; what was half made is gone when this raises or is cancelled."""
         ...

@@ -1,4 +1,4 @@
-"""The entry points for programs: one evaluation request, sync or on trio."""
+"""The entry points for programs: a request, or a summary of an earlier run; sync or on trio."""
 
 import logging
 import os
@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 import trio
 
+from agentcompass.config.keywords import config_paths
 from agentcompass.config.resolve import resolve_run
 from agentcompass.config.secrets import known_secrets
 from agentcompass.engine.job import Job
@@ -28,6 +29,7 @@ from agentcompass.records.progress import ProgressEvent
 from agentcompass.records.request import ProcessOptions, RunRequest
 from agentcompass.store.layout import RunLayout
 from agentcompass.store.redact import Redactor
+from agentcompass.summarizing.summarize import summarize
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +43,7 @@ def run_evaluation(
     `UsageError` before anything is created, `RequestFailed` for final FATAL issues and
     `RequestTimeout` past the request's deadline; both carry the `result`.
     """
-    _refuse_inside_a_loop()
+    _refuse_inside_a_loop("run_evaluation")
     return trio.run(partial(async_run_evaluation, on_progress=on_progress, **settings))
 
 
@@ -84,6 +86,44 @@ async def evaluate(
     return result
 
 
+def summary(**settings: Any) -> dict[str, Any]:
+    """Make the report of a run directory anew; the keywords are those of `async_summary`."""
+    _refuse_inside_a_loop("summary")
+    return trio.run(partial(async_summary, **settings))
+
+
+async def async_summary(
+    *,
+    run_dir: str | os.PathLike[str],
+    benchmark_params: Mapping[str, Any] | None = None,
+    config_path: str | os.PathLike[str] | Sequence[str] = (),
+    dry_run: bool = False,
+    spell: Callable[[str], str] = str,
+) -> dict[str, Any]:
+    """Aggregate the records in `run_dir`; unless `dry_run`, replace metrics.json and summary.md.
+
+    `benchmark_params`, or section `benchmarks.<id>` of the files in `config_path`, may set
+    `sample_ids`, `aggregation_mode` and `category_hierarchy`. The result has `metadata` (with
+    `left_out`, the tasks that cannot be counted, each logged as a warning too), `metrics`,
+    `summary`, `paths`, `markdown` and `dry_run`. `spell` tells how the caller writes a keyword, for
+    messages. Raises `UsageError` for what is no run or no such parameter, and `StoreError` where
+    nothing can be written.
+    """
+    directory = Path.cwd() / run_dir
+    work = partial(
+        summarize,
+        directory,
+        benchmark_params=benchmark_params or {},
+        files=config_paths({"config_path": config_path}),
+        dry_run=dry_run,
+        environ=os.environ,
+        spell=spell,
+    )
+    result = await trio.to_thread.run_sync(work, abandon_on_cancel=dry_run)
+    paths = {"run_dir": str(directory), **_paths(RunLayout(directory))}
+    return {**result, "paths": paths, "dry_run": dry_run}
+
+
 @attrs.define(eq=False)
 class _Callback:
     """A caller's function as a reporter; what it raises is the caller's and costs it the rest."""
@@ -104,16 +144,16 @@ def _listeners(on_progress: Callable[[ProgressEvent], None] | None) -> list[Repo
     return [] if on_progress is None else [_Callback(on_progress)]
 
 
-def _refuse_inside_a_loop() -> None:
+def _refuse_inside_a_loop(name: str) -> None:
     try:
         trio.lowlevel.current_task()
     except RuntimeError:
         return
-    raise UsageError("run_evaluation() cannot run inside trio; await async_run_evaluation() there")
+    raise UsageError(f"{name}() cannot run inside trio; await async_{name}() there")
 
 
 def _result(job: Job, outcome: Outcome) -> dict[str, Any]:
-    """What the SDK returns (formats.md section 10)."""
+    """What the SDK returns (docs/sdk.md)."""
     request = job.request
     return {
         "evaluation_failed": outcome.report.evaluation_failed,

@@ -1,7 +1,12 @@
 """Fakes at the engine's seams: a scripted world on trio's clock, and a run directory in memory."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+)
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -155,6 +160,9 @@ class ScriptedEnvironment:
     Config: ClassVar[type[Any]] = object
 
     async def preflight(self) -> None: ...
+
+    def running(self, *, keep: bool) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
 
     async def open(self, request: SessionRequest) -> Session:
         world, key = self.world, (request.task_id, request.attempt)

@@ -26,6 +26,7 @@ from agentcompass.records.environment import (
     Resources,
 )
 from agentcompass.records.issue import Issue
+from agentcompass.records.metrics import MetricDisplay
 from agentcompass.records.model import Reply, Usage
 from agentcompass.records.plan import ExecutionPlan
 from agentcompass.records.progress import ActiveTask, ProgressEvent, ProgressSnapshot
@@ -41,7 +42,13 @@ from agentcompass.records.request import (
     ReuseOptions,
     RunRequest,
 )
-from agentcompass.records.run_info import MetricArtifacts, Origin, RunInfo
+from agentcompass.records.run_info import (
+    DeclaredMetric,
+    MetricArtifacts,
+    MetricBasis,
+    Origin,
+    RunInfo,
+)
 from agentcompass.records.task import (
     ArtifactSpec,
     CollectCommand,
@@ -386,6 +393,22 @@ metric_artifacts = st.builds(
     report=objects,
     benchmark_params_override=maybe(objects),
 )
+declared_metrics = st.builds(
+    DeclaredMetric,
+    metric_id=words,
+    kind=st.sampled_from(["binary_success", "scalar"]),
+    primary=st.booleans(),
+    role=st.sampled_from(["headline", "auxiliary"]),
+    display=maybe(
+        st.builds(MetricDisplay, label=maybe(texts), unit=maybe(texts), precision=maybe(counts))
+    ),
+)
+metric_bases = st.builds(
+    MetricBasis,
+    metrics=tuples(declared_metrics),
+    aggregation_mode=st.sampled_from(["micro_weighted", "category_mean"]),
+    category_hierarchy=maybe(objects),
+)
 run_infos = st.builds(
     RunInfo,
     run_id=words,
@@ -393,6 +416,8 @@ run_infos = st.builds(
     request=objects,
     reused_from=maybe(origins),
     task_ids=maybe(tuples(task_ids)),
+    task_categories=maybe(st.dictionaries(task_ids, texts, max_size=2)),
+    metric_basis=maybe(metric_bases),
     resolved_execution_plans=maybe(
         st.dictionaries(task_ids, st.dictionaries(words, objects, max_size=1), max_size=2)
     ),

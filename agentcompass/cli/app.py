@@ -12,6 +12,7 @@ from agentcompass.cli.config import config
 from agentcompass.cli.list import list_components
 from agentcompass.cli.output import degrade_to_escapes, tell
 from agentcompass.cli.run import run
+from agentcompass.cli.summary import summary
 from agentcompass.errors import AgentCompassError
 from agentcompass.store.redact import Redactor
 
@@ -46,6 +47,7 @@ async def commands() -> None:
 
 
 commands.add_command(run)
+commands.add_command(summary)
 commands.add_command(list_components)
 commands.add_command(config)
 

@@ -5,21 +5,24 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Protocol
 
 import attrs
 import trio
 
+from agentcompass._version import __version__
 from agentcompass.deadlines import CleanupClock, cleanup
 from agentcompass.engine.events import emit_run
 from agentcompass.engine.job import Job, Run
+from agentcompass.engine.limits import limit_text
+from agentcompass.engine.selection import selection_record
 from agentcompass.errors import UsageError
 from agentcompass.metrics.hierarchy import HierarchyInvalid
 from agentcompass.metrics.observations import TaskObservations
 from agentcompass.metrics.report import build_report
-from agentcompass.metrics.summary import render_summary
+from agentcompass.metrics.summary import CUT_SHORT, overview, render_summary
 from agentcompass.records.credentials import is_secret_name
 from agentcompass.records.metrics import ContractInvalid, MetricReport
 from agentcompass.records.task import TaskSpec
@@ -131,8 +134,16 @@ def _secrets(tasks: Sequence[TaskSpec]) -> Iterator[str]:
                 yield from (str(v) for name, v in variables.items() if is_secret_name(str(name)))
 
 
+def _limits_text(job: Job) -> str:
+    """The limits of the process, which the request's own record does not hold."""
+    deadline = "none" if job.timeout_seconds is None else f"{job.timeout_seconds:g} s"
+    limits = ", ".join(f"{name} {limit_text(name)}" for name in job.environments)
+    return f"request deadline {deadline}; {job.limits.slots.total_tokens} slots; {limits}"
+
+
 async def _run_tasks(run: Run, ledger: _Ledger, run_task: RunTask) -> None:
     request = run.job.request
+    log.info("AgentCompass %s: %s", __version__, _limits_text(run.job))
     emit_run(
         run,
         "run_started",
@@ -141,13 +152,19 @@ async def _run_tasks(run: Run, ledger: _Ledger, run_task: RunTask) -> None:
         harness=request.harness.id,
         environment=request.environment.id,
     )
-    await run.store.update_run_info(task_ids=[task.task_id for task in ledger.tasks])
+    await run.store.update_run_info(**selection_record(run.job.benchmark, ledger.tasks))
     emit_run(run, "tasks_loaded", total_tasks=len(ledger.tasks))
     if not ledger.tasks:
         log.warning("no task is selected: the run ends with empty metrics")
     if request.execution.enable_analysis:
         log.debug("analysis is on, and no analyzer is known: nothing is analyzed")
-    async with run.job.model or nullcontext():
+    async with AsyncExitStack() as stack:
+        for environment in run.job.environments.values():
+            await stack.enter_async_context(
+                environment.running(keep=request.execution.keep_environment)
+            )
+        if run.job.model is not None:
+            await stack.enter_async_context(run.job.model)
         await _run_all(run, ledger, run_task)
 
 
@@ -194,6 +211,7 @@ async def _finish(run: Run, ledger: _Ledger) -> MetricReport:
         await run.store.write_metrics(report, _summary(run, ledger, report))
     finally:
         await run.store.finish(ledger.status, ledger.error)
+        log.info("run %s: %s; %s", ledger.status, overview(report), ledger.error or "no error")
         payload: Mapping[str, str] = {"error": ledger.error} if ledger.error else {}
         emit_run(run, "run_finished", status=ledger.status, **payload)
     return report
@@ -213,8 +231,10 @@ def _report(job: Job, observations: Sequence[TaskObservations]) -> MetricReport:
 
 
 def _summary(run: Run, ledger: _Ledger, report: MetricReport) -> str:
-    cut_short = {"timed_out": "timed out", "cancelled": "cancelled"}.get(ledger.status)
     request = run.job.request
     return render_summary(
-        report, benchmark_id=request.benchmark.id, model_id=request.model.id, cut_short=cut_short
+        report,
+        benchmark_id=request.benchmark.id,
+        model_id=request.model.id,
+        cut_short=CUT_SHORT.get(ledger.status),
     )

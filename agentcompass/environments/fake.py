@@ -20,6 +20,7 @@ host files are read and written at once. `fake.ledger` tells what happened.
 import math
 import posixpath
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, ClassVar, get_args
 
 import attrs
@@ -105,6 +106,10 @@ class FakeEnvironment:
 
     async def preflight(self) -> None:
         """Always passes."""
+
+    def running(self, *, keep: bool) -> AbstractAsyncContextManager[None]:
+        """Needs nothing."""
+        return nullcontext()
 
     async def open(self, request: SessionRequest) -> FakeSession:
         """A session with the script's files, after the script's time."""

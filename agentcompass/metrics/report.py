@@ -37,7 +37,7 @@ def build_report(
     category_hierarchy: Mapping[str, Any] | Node | None = None,
     total: int | None = None,
 ) -> MetricReport:
-    """Reduce attempts to tasks, and tasks to the run's values (formats.md section 4).
+    """Reduce attempts to tasks, and tasks to the run's values (docs/cli.md, Reading the table).
 
     `total` is the number of selected tasks: those beyond `observations` never started, and count
     as missing without a category. Raises `ContractInvalid` for a strategy that the contract cannot
@@ -163,7 +163,7 @@ class _Run:
     def _extra(
         self, metric: str, reducer: Reducer, evaluated: Values, counts: Mapping[str, Counts]
     ) -> dict[str, Any]:
-        """What decisions.md adds; in a failed evaluation it is of no more than the reference."""
+        """What is told beside the value; in a failed evaluation, beside the reference."""
         kind, shares = self.contract.specs[metric].kind, self.aggregate(evaluated).shares
         missing = {name: part.total - part.evaluated for name, part in counts.items()}
         found = {

@@ -17,6 +17,12 @@ _COLUMNS = (
     *("Metric", "Role", "Reducer", "Formula", "Value"),
     *("Evaluated", "Error", "Unavailable", "Total"),
 )
+# What a run's final status says of tasks that never finished; None is a run that wrote no status.
+CUT_SHORT: Mapping[str | None, str] = {
+    "timed_out": "timed out",
+    "cancelled": "cancelled",
+    None: "no final state was written",
+}
 FAILED = (
     "**Evaluation failed:** no official score. "
     "Values labelled reference exclude all tasks with final FATAL issues."

@@ -24,7 +24,7 @@ _LEFT_OUT = {"omit_none": True}
 class ArtifactEntry:
     """One collected path: `source` in the sandbox, `destination` below the artifacts folder.
 
-    `status` is one of `EntryStatus`; `sha256` is that of formats.md 2.8. Digest, size in bytes and
+    `status` is one of `EntryStatus`; `sha256` is that of `digest_tree`. Digest, size in bytes and
     count are known once the entry is collected.
     """
 

@@ -14,7 +14,7 @@ TASK_SCHEMA = "agentcompass.task.v3"
 
 @attrs.frozen(kw_only=True)
 class AttemptResult:
-    """result.json; the fields are exactly these, in this order (formats.md 2.6).
+    """result.json; the fields are exactly these, in this order (docs/run-directory.md).
 
     `status` is one of `RunStatus`. `meta` holds `benchmark` and `harness`, emptied of what is
     empty; `retry_count` counts the executions after the first.

@@ -22,7 +22,7 @@ _LEFT_OUT = {"omit_none": True}
 
 @attrs.frozen(kw_only=True)
 class EvaluationCheckpoint:
-    """The agent's finished work, and what scoring it again needs (formats.md 2.7).
+    """The agent's finished work, and what scoring it again needs (docs/run-directory.md).
 
     `driver_inputs` maps absolute host paths to {sha256, size_bytes, file_count}.
     """
@@ -70,7 +70,7 @@ class AttemptCheckpoint:
 
 @attrs.frozen(kw_only=True)
 class RetryDetail:
-    """A discarded result, why it was discarded, and which retry followed (formats.md 2.9).
+    """A discarded result, why it was discarded, and which retry followed (docs/run-directory.md).
 
     `matched_pattern` is `fatal` or the expression that matched; the delay is in seconds.
     """

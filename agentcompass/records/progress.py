@@ -8,7 +8,7 @@ import attrs
 
 @attrs.frozen(kw_only=True)
 class ProgressEvent:
-    """One line of progress.jsonl (seed 002); fields are in the order in which they are written.
+    """One line of progress.jsonl (docs/run-directory.md); fields are in the order written.
 
     `timestamp` is Unix seconds. The last four are null for a standalone request.
     """
@@ -41,7 +41,7 @@ class ActiveTask:
 
 @attrs.frozen(kw_only=True)
 class ProgressSnapshot:
-    """progress.json (seed 002): counts of tasks; `elapsed_seconds` to three decimals."""
+    """progress.json: counts of tasks; `elapsed_seconds` to three decimals."""
 
     run_id: str
     benchmark: str

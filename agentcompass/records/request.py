@@ -87,7 +87,7 @@ def _not_negative(_instance: object, attribute: "attrs.Attribute[Any]", value: A
 class ExecutionOptions:
     """How tasks are executed. Seconds, unless a name says otherwise; None leaves it to the task.
 
-    The fields and defaults are those of formats.md 6.7 and seed 002.
+    The fields and defaults are listed in docs/configuration.md.
     """
 
     task_concurrency: int = attrs.field(default=32, validator=attrs.validators.ge(1))

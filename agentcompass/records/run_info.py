@@ -5,6 +5,9 @@ from typing import Any
 
 import attrs
 
+from agentcompass.records.metrics import MetricContract, MetricSpec
+from agentcompass.records.request import Aggregation
+
 RUN_INFO_SCHEMA = "agentcompass.run_info.v3"
 
 _LEFT_OUT = {"omit_none": True}
@@ -34,11 +37,44 @@ class MetricArtifacts:
 
 
 @attrs.frozen(kw_only=True)
+class DeclaredMetric(MetricSpec):
+    """One metric of a contract, with its name."""
+
+    metric_id: str
+
+
+@attrs.frozen(kw_only=True)
+class MetricBasis:
+    """What a benchmark declared to measure, in order, and how its tasks become one value.
+
+    On record, since some benchmarks know it only from their data, which may be gone later.
+    """
+
+    metrics: tuple[DeclaredMetric, ...]
+    aggregation_mode: Aggregation = "micro_weighted"
+    category_hierarchy: Mapping[str, Any] | None = None
+
+    @property
+    def contract(self) -> MetricContract:
+        """The metrics as a contract; raises `ContractInvalid` where they are none."""
+        return MetricContract(specs={metric.metric_id: metric for metric in self.metrics})
+
+
+def declared(contract: MetricContract) -> tuple[DeclaredMetric, ...]:
+    """The metrics of a contract, in order."""
+    return tuple(
+        DeclaredMetric(metric_id=metric, **attrs.asdict(spec, recurse=False))
+        for metric, spec in contract.specs.items()
+    )
+
+
+@attrs.frozen(kw_only=True)
 class RunInfo:
-    """run_info.json (seed 002). Times are ISO 8601 with their offset.
+    """run_info.json (docs/run-directory.md). Times are ISO 8601 with their offset.
 
     `request` is the merged request as it was written, without secrets; `task_ids` are the
-    selected tasks in order. What is None has not come about yet, and is not written.
+    selected tasks in order, `task_categories` the categories of those that have one. What is None
+    has not come about yet, and is not written.
     """
 
     schema_version: str = RUN_INFO_SCHEMA
@@ -47,6 +83,8 @@ class RunInfo:
     request: Mapping[str, Any]
     reused_from: Origin | None = attrs.field(default=None, metadata=_LEFT_OUT)
     task_ids: tuple[str, ...] | None = attrs.field(default=None, metadata=_LEFT_OUT)
+    task_categories: Mapping[str, str] | None = attrs.field(default=None, metadata=_LEFT_OUT)
+    metric_basis: MetricBasis | None = attrs.field(default=None, metadata=_LEFT_OUT)
     resolved_execution_plans: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = attrs.field(
         default=None, metadata=_LEFT_OUT
     )

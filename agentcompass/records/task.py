@@ -112,7 +112,7 @@ class RunResult:
     """What one execution observed. Harness and benchmark fill it as they go.
 
     It belongs to the execution, so that at a deadline what is already in it is kept. `trajectory`
-    is an ACTF_v1.0 object (formats.md 2.6.1) or empty; `telemetry` holds numbers such as tokens.
+    is an ACTF_v1.0 object or empty; `telemetry` holds numbers such as tokens.
     """
 
     task_id: str

@@ -1,0 +1,1 @@
+"""A run directory after the run: its report, made anew from its records."""
