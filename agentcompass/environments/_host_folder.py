@@ -21,13 +21,18 @@ _PARTS = (
 )
 
 
-def make_folder(workdir: str) -> Path:
+def folders_begin_with(owner: str) -> str:
+    """How the path of every folder that is made for `owner` begins. Blocking."""
+    return f"{os.path.realpath(tempfile.gettempdir())}/{PREFIX}{owner}-"
+
+
+def make_folder(workdir: str, *, owner: str = "") -> Path:
     """A new folder, readable by this user alone; `workdir` is relative to its app/. Blocking.
 
     Raises `EnvironmentFailed` where there is no room for it, and leaves nothing then.
     """
     try:
-        root = Path(os.path.realpath(tempfile.mkdtemp(prefix=PREFIX)))
+        root = Path(os.path.realpath(tempfile.mkdtemp(prefix=f"{PREFIX}{owner}-")))
     except OSError as error:
         raise EnvironmentFailed(f"no folder for a session can be made: {error}") from error
     try:

@@ -3,20 +3,25 @@
 import math
 import os
 import platform
+import secrets
 import shutil
 import tempfile
 import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import attrs
 import trio
 
+from agentcompass.environments._guard import guarded
 from agentcompass.environments._host_env import base_variables
-from agentcompass.environments._host_folder import make_folder
+from agentcompass.environments._host_folder import folders_begin_with, make_folder
 from agentcompass.environments._host_session import HostSession, check_user
 from agentcompass.environments._host_shell import HostShell
-from agentcompass.environments._procfs import RUN, SESSION, ProcessTable
+from agentcompass.environments._procfs import GUARD, RUN, SESSION, ProcessTable
 from agentcompass.environments._task_paths import TaskPaths, inside_app
 from agentcompass.errors import EnvironmentFailed, UsageError
 from agentcompass.protocols import Capabilities, SessionRequest
@@ -91,16 +96,30 @@ class HostProcess:
         self.sandbox_start_timeout: float | None = config.sandbox_start_timeout or None
         self.operation_timeout: float | None = config.operation_timeout or None
         self._table = ProcessTable()
+        self._owner = _new_owner()
 
     async def preflight(self) -> None:
         """Raise `UsageError` where this host lacks /proc, a shell or room for folders."""
         await trio.to_thread.run_sync(_check_host)
 
+    @asynccontextmanager
+    async def running(self, *, keep: bool) -> AsyncIterator[None]:
+        """Have a guard, which ends what sessions started once this process is killed."""
+        if keep:
+            yield
+            return
+        # Not the run id, which other results folders may have as well, nor that of a fork.
+        self._owner = _new_owner()
+        folders = await trio.to_thread.run_sync(folders_begin_with, self._owner)
+        async with guarded(mark=f"{GUARD}={self._owner}", folders=folders):
+            yield
+
     async def open(self, request: SessionRequest) -> HostSession:
         """Make the session's folder; nothing is started until a command is."""
         plan = request.plan
         workdir = _checked_workdir(plan)
-        root = await trio.to_thread.run_sync(make_folder, workdir)
+        owner = self._owner
+        root = await trio.to_thread.run_sync(partial(make_folder, workdir, owner=owner))
         token = uuid.uuid4().hex
         shell = HostShell(
             token=token,
@@ -115,9 +134,13 @@ class HostProcess:
             shell=shell,
             program=_shell() or "/bin/sh",
             env=base_variables(root, os.environ, self.config.pass_env) | dict(plan.env_variables),
-            marks={RUN: request.run_id, SESSION: token},
+            marks={RUN: request.run_id, GUARD: owner, SESSION: token},
             keep=request.keep,
         )
+
+
+def _new_owner() -> str:
+    return secrets.token_hex(6)  # short, since it is in the path of every socket of a task
 
 
 def _check_host() -> None:

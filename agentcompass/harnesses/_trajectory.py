@@ -1,4 +1,4 @@
-"""An ACTF_v1.0 trajectory (formats.md 2.6.1), built in place: a deadline keeps what is there.
+"""An ACTF_v1.0 trajectory (docs/run-directory.md), built in place: a deadline keeps what is there.
 
 One step is one reply of the model with what came of it. Times are ISO 8601 in UTC, durations in
 milliseconds; a count that is not known is null.
