@@ -95,7 +95,8 @@ def _message(error: BaseException) -> str:
     parts = [_line(cause) for cause in _causes(error)]
     text = " <- ".join(dict.fromkeys(parts))
     status = next((s for c in _causes(error) if (s := getattr(c, "status_code", None))), None)
-    return f"HTTP {status}: {text}" if status and not text.startswith("HTTP ") else text
+    said = status is None or f"HTTP {status}" in text
+    return text if said else f"HTTP {status}: {text}"
 
 
 def _line(error: BaseException) -> str:

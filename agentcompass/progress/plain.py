@@ -22,7 +22,7 @@ class PlainLines:
         if event.event == "run_started":
             return f"run {visible(event.run_id)}: {visible(self.board.title)}"
         if event.event == "tasks_loaded":
-            return f"{self.board.total} tasks"
+            return f"{self.board.total} task{'' if self.board.total == 1 else 's'}"
         if event.event == "reuse_loaded":
             return f"{self.board.reused} of {self.board.total} tasks are taken over"
         if event.event == "attempt_retry":
