@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import stat
 from pathlib import Path
 from typing import Literal
@@ -43,9 +44,13 @@ def _add(digest: "hashlib._Hash", name: str, entry: Path) -> int | None:
     status = entry.lstat()
     is_file = stat.S_ISREG(status.st_mode)
     header = [name, status.st_mode & 0o777, status.st_size if is_file else None]
-    digest.update(json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode())
+    digest.update(
+        json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode(
+            errors="surrogateescape"
+        )
+    )
     if stat.S_ISLNK(status.st_mode):
-        digest.update(b"link:" + str(entry.readlink()).encode())
+        digest.update(b"link:" + os.fsencode(entry.readlink()))
     elif is_file:
         digest.update(b"file:")
         with entry.open("rb") as file:

@@ -144,7 +144,7 @@ async def open_session(
 
 
 async def _open(provider: Environment, name: str, request: SessionRequest) -> Session:
-    stretch = f"{name} sandbox start timeout for task {request.task_id!r}"
+    stretch = f"{name} sandbox start for task {request.task_id!r}"
     with deadline(provider.sandbox_start_timeout, stretch=stretch, error=EnvironmentFailed):
         session = await provider.open(request)
     return session

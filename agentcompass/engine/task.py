@@ -1,14 +1,15 @@
 """One task: its attempts, at once (`avg`) or until the first success (`pass`), then its record."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import trio
 
+from agentcompass.deadlines import CleanupClock, cleanup
 from agentcompass.engine.attempt import AttemptJob
 from agentcompass.engine.events import TaskEvents
-from agentcompass.engine.issues import leaf_of
 from agentcompass.engine.job import Run
 from agentcompass.engine.results import unsaved_result
 from agentcompass.errors import StoreError
@@ -20,6 +21,9 @@ from agentcompass.records.task import TaskSpec
 RunAttempt = Callable[[AttemptJob], Awaitable[AttemptResult]]
 
 log = logging.getLogger(__name__)
+
+# A finished result is written even while the request is being cancelled; a disk gets this long.
+SAVE_SECONDS = 60.0
 
 
 async def run_task(
@@ -39,17 +43,21 @@ async def run_task(
         attempt = AttemptJob(run=run, events=events, task=task, header=header, number=number)
         results[number] = await run_attempt(attempt)
 
-    saved = True
-    try:
-        await _run_attempts(run, header, results, run_one)
-        await _publish(run, header, results)
-    except* StoreError as group:  # attempts at once raise it in a group
-        fault = str(leaf_of(group))
+    async def run_and_save(number: int) -> None:
+        await run_one(number)
+        if header.attempt_plan.k > 1:  # a single attempt is saved with its task, in one go
+            with _saving(results, [number], faults):
+                await run.store.save_attempt(header, number, results[number])
+
+    faults: list[str] = []
+    await _run_attempts(header, results, run_and_save)
+    if not faults:
+        with _saving(results, list(results), faults):
+            await _publish(run, header, results)
+    for fault in faults:
         log.error("task %s could not be saved: %s", task.task_id, fault)
-        results = {number: unsaved_result(r, fault) for number, r in results.items()}
-        saved = False
     metric = run.job.benchmark.metric_contract().primary
-    events.task_finished(_severity(results), saved=saved, outcome=_outcome(metric, results))
+    events.task_finished(_severity(results), saved=not faults, outcome=_outcome(metric, results))
     return _observed(task, results)
 
 
@@ -65,19 +73,28 @@ def _outcome(metric: str, results: Mapping[int, AttemptResult]) -> dict[str, Any
     }
 
 
+@contextmanager
+def _saving(
+    results: dict[int, AttemptResult], numbers: Sequence[int], faults: list[str]
+) -> Iterator[None]:
+    """Save what was measured also after a cancellation; what cannot be saved is FATAL, alone."""
+    try:
+        with cleanup(CleanupClock(SAVE_SECONDS)):
+            yield
+            return
+        faults.append(f"not written within {SAVE_SECONDS:g} s")
+    except StoreError as error:
+        faults.append(str(error))
+    for number in numbers:
+        results[number] = unsaved_result(results[number], faults[-1])
+
+
 async def _run_attempts(
-    run: Run,
     header: TaskHeader,
     results: Mapping[int, AttemptResult],
-    run_one: Callable[[int], Awaitable[None]],
+    run_and_save: Callable[[int], Awaitable[None]],
 ) -> None:
     plan = header.attempt_plan
-
-    async def run_and_save(number: int) -> None:
-        await run_one(number)
-        if plan.k > 1:  # a single attempt is saved with its task, in one go
-            await run.store.save_attempt(header, number, results[number])
-
     if plan.strategy == "pass":
         for number in plan.numbers:
             await run_and_save(number)

@@ -21,8 +21,8 @@ EvaluationMode = Literal["none", "reuse", "fresh"]
 
 
 def _task_id(_instance: object, _attribute: object, value: str) -> None:
-    if not value or value != value.strip():
-        raise ValueError(f"task id {value!r} is empty or has white space around it")
+    if not isinstance(value, str) or not value or value != value.strip():
+        raise ValueError(f"task id {value!r} is no text, is empty or has white space around it")
 
 
 @attrs.frozen(kw_only=True)

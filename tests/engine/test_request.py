@@ -346,3 +346,36 @@ async def test_a_fresh_verifier_that_got_nothing_says_so() -> None:
     await run(world, store)
 
     assert issues(store.attempts["t", 1]) == [("warning", "evaluate", "nothing_restored")]
+
+
+@on_virtual_time
+async def test_a_scored_attempt_is_saved_though_the_run_is_cancelled_while_it_closes() -> None:
+    """cases.md 20. Fails when the result is saved outside a shield."""
+    world = world_of(Script(close_seconds=5), mode="reuse")
+    store = MemoryStore()
+    outcome = await run(world, store, timeout_seconds=3.0)
+
+    assert outcome.status == "timed_out"
+    assert store.attempts["t", 1].metrics == {"correct": True}
+    assert store.published == {"t": ""}
+    assert outcome.report.series[0].counts.evaluated == 1
+
+
+@on_virtual_time
+async def test_an_attempt_that_cannot_be_saved_leaves_the_others_alone() -> None:
+    """cases.md 25. Fails when the StoreError leaves the nursery of the attempts."""
+
+    class FirstFails(MemoryStore):
+        async def save_attempt(self, header: Any, attempt: int, result: AttemptResult) -> None:
+            if attempt == 1:
+                raise StoreError("result.json: no space left on device")
+            await super().save_attempt(header, attempt, result)
+
+    slow = [Script(run_seconds=9)]
+    world = World({"t": Scripted(task_id="t", scripts={1: [Script()], 2: slow})})
+    store = FirstFails()
+    outcome = await run(world, store, attempts=AttemptPlan(k=2))
+
+    assert store.attempts["t", 2].metrics == {"correct": True}
+    assert outcome.report.series[0].counts.invalidated == 1
+    assert outcome.status == "failed"

@@ -62,7 +62,7 @@ async def test_the_verifiers_limit_pays_for_the_tests_alone(tmp_path: Path) -> N
 async def test_each_limit_that_ends_scoring_is_named(tmp_path: Path) -> None:
     """cases.md 1."""
     hung = {
-        "sandbox start timeout": FakeScript(hangs=("open",)),
+        "sandbox start for task": FakeScript(hangs=("open",)),
         "write operation timeout": FakeScript(hangs=("write",)),
         "evaluate timeout": FakeScript(hangs=("exec",), ignores_timeouts=True),
     }
