@@ -69,8 +69,8 @@ MUTATIONS = (
     Mutation(
         "test_a_fault_of_one_task_changes_no_other_result",
         "engine/attempt.py",
-        "    except Exception as error:  # noqa: BLE001",
-        "    except KeyError as error:  # noqa: BLE001",
+        "    except (Exception, SystemExit) as error:",
+        "    except KeyError as error:",
     ),
     Mutation(
         "test_results_do_not_depend_on_the_schedule",

@@ -122,7 +122,7 @@ def _boundary(execution: Execution) -> Iterator[None]:
     """Let a plug-in's bug end this attempt alone, as a FATAL issue, and say where it was."""
     try:
         yield
-    except Exception as error:  # noqa: BLE001  # the only one: see the docstring
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # see the docstring; libraries exit too
         execution.fail(issue_from(error, phase=execution.phase), error)
 
 

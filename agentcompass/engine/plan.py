@@ -1,11 +1,12 @@
 """What one attempt will use: the user's wish over recipes, over the task, over defaults. Pure."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import attrs
 
-from agentcompass.errors import EnvironmentFailed
+from agentcompass.errors import EnvironmentFailed, TaskInvalid
 from agentcompass.protocols import Capabilities, Recipe
 from agentcompass.records.convert import unstructure
 from agentcompass.records.environment import (
@@ -151,7 +152,12 @@ def _first(*values: float | None) -> float | None:
 
 
 def _scaled(seconds: float | None, factor: float | None) -> float | None:
-    return None if seconds is None else seconds * (1.0 if factor is None else factor)
+    if seconds is None:
+        return None
+    scaled = seconds * (1.0 if factor is None else factor)
+    if not math.isfinite(scaled):
+        raise TaskInvalid(f"a timeout of {seconds:g} s times {factor:g} is beyond all numbers")
+    return scaled
 
 
 def asked_for(environment: EnvironmentPlan) -> frozenset[str]:

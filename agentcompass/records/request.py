@@ -1,5 +1,6 @@
 """What one request asks for, merged from every source; per-task recipes come later."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -113,6 +114,13 @@ class ExecutionOptions:
     artifacts: tuple[ArtifactSpec, ...] | None = None
     artifact_collect: tuple[CollectCommand, ...] | None = None
     cleanup_grace_seconds: float = attrs.field(default=30.0, validator=_not_negative)
+
+    def __attrs_post_init__(self) -> None:
+        for stretch in ("run", "evaluation"):
+            seconds = getattr(self, f"{stretch}_timeout_seconds")
+            factor = getattr(self, f"{stretch}_timeout_multiplier") or self.timeout_multiplier
+            if seconds is not None and not math.isfinite(seconds * factor):
+                raise ValueError(f"{stretch}_timeout_seconds times its multiplier is not finite")
 
 
 @attrs.frozen(kw_only=True)

@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from agentcompass.engine.plan import check_plan, plan_record, resolve_plan
-from agentcompass.errors import EnvironmentFailed
+from agentcompass.errors import EnvironmentFailed, TaskInvalid
 from agentcompass.protocols import Capabilities
 from agentcompass.records.environment import EnvironmentSetup, NetworkPolicy, Resources
 from agentcompass.records.plan import ExecutionPlan
@@ -181,3 +181,14 @@ def test_the_record_names_policies_as_the_seeds_do() -> None:
     }
     assert {"run_network_policy", "verifier_network_policy", "applied_recipes"} <= set(record)
     assert record["evaluation_environment"]["id"] == "docker"
+
+
+def test_a_tasks_timeout_beyond_all_numbers_is_that_tasks_fault() -> None:
+    with pytest.raises(TaskInvalid, match="beyond all numbers"):
+        planned(request(timeout_multiplier=1e308))
+
+
+@pytest.mark.parametrize("stretch", ["run", "evaluation"])
+def test_a_product_that_is_not_finite_is_refused_with_the_options(stretch: str) -> None:
+    with pytest.raises(ValueError, match=f"{stretch}_timeout_seconds"):
+        ExecutionOptions(**{f"{stretch}_timeout_seconds": 1e308, "timeout_multiplier": 1e308})

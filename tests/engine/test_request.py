@@ -379,3 +379,21 @@ async def test_an_attempt_that_cannot_be_saved_leaves_the_others_alone() -> None
     assert store.attempts["t", 2].metrics == {"correct": True}
     assert outcome.report.series[0].counts.invalidated == 1
     assert outcome.status == "failed"
+
+
+@on_virtual_time
+async def test_a_plugin_that_exits_ends_its_attempt_alone() -> None:
+    class Exits(ScriptedBenchmark):
+        async def evaluate(self, task: Any, *rest: Any) -> None:
+            if task.task_id == "bad":
+                raise SystemExit(3)
+            await super().evaluate(task, *rest)
+
+    world = World({name: Scripted(task_id=name) for name in ("bad", "good")})
+    store = MemoryStore()
+    outcome = await run(world, store, slots=1, benchmark=Exits(world))
+
+    assert outcome.status == "completed"
+    assert issues(store.attempts["bad", 1]) == [("error", "evaluate", "evaluate_failed")]
+    assert "SystemExit" in store.attempts["bad", 1].issues[0].message
+    assert store.attempts["good", 1].metrics == {"correct": True}

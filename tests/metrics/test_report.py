@@ -329,3 +329,12 @@ def test_ten_thousand_tasks_aggregate_in_a_moment():
 
     assert time.process_time() - started < 2  # 0.15 s where it was written
     assert report.series[0].value == float(Fraction(1))
+
+
+def test_a_report_of_nothing_estimates_nothing_however_many_attempts_are_planned() -> None:
+    """Takes minutes if every number of successes is estimated, and not only those observed."""
+    report = build_report(
+        [TaskObservations(task_id="t")], binary_contract(), k=20_000, strategy="avg"
+    )
+
+    assert set(report.series[0].extra.get("pass_at", {}).values()) <= {None}
