@@ -1,6 +1,5 @@
 """task.toml of Harbor's task format, schemas 1.0 to 1.4, as strict frozen records."""
 
-import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -12,6 +11,7 @@ import attrs
 from agentcompass.benchmarks._task_toml_spellings import in_current_spelling
 from agentcompass.errors import RecordCorrupt
 from agentcompass.records.convert import structure_record
+from agentcompass.records.validators import positive
 
 NAME = "task.toml"
 _NEWEST_MINOR = 4
@@ -28,11 +28,6 @@ class TaskTomlInvalid(ValueError):
     def __init__(self, faults: str, *, category: str | None = None) -> None:
         super().__init__(faults)
         self.category = category
-
-
-def _positive(_instance: object, attribute: "attrs.Attribute[Any]", value: float | None) -> None:
-    if value is not None and not 0 < value < math.inf:
-        raise ValueError(f"{attribute.name} must be a finite number above 0, not {value:g}")
 
 
 def _at_least_0(_instance: object, attribute: "attrs.Attribute[Any]", value: int | None) -> None:
@@ -82,7 +77,7 @@ class PhaseSection:
 class AgentSection(PhaseSection):
     """[agent]; without `timeout_sec` the harness has its own default."""
 
-    timeout_sec: float | None = attrs.field(default=None, validator=_positive)
+    timeout_sec: float | None = attrs.field(default=None, validator=positive)
     user: str | None = None
 
 
@@ -92,7 +87,7 @@ class CollectEntry:
 
     command: str
     service: str = "main"
-    timeout_sec: float = attrs.field(default=60.0, validator=_positive)
+    timeout_sec: float = attrs.field(default=60.0, validator=positive)
     user: str | None = None
 
 
@@ -100,7 +95,7 @@ class CollectEntry:
 class VerifierSection(PhaseSection):
     """[verifier]."""
 
-    timeout_sec: float = attrs.field(default=600.0, validator=_positive)
+    timeout_sec: float = attrs.field(default=600.0, validator=positive)
     env: Mapping[str, str] = attrs.field(factory=dict)
     user: str | None = None
     environment_mode: Literal["shared", "separate"] | None = None
@@ -117,12 +112,12 @@ class VerifierSection(PhaseSection):
 class EnvironmentSection(PhaseSection):
     """[environment]. Resources of None are the provider's to choose."""
 
-    build_timeout_sec: float = attrs.field(default=600.0, validator=_positive)
+    build_timeout_sec: float = attrs.field(default=600.0, validator=positive)
     docker_image: str | None = None
     os: str = "linux"
-    cpus: float | None = attrs.field(default=None, validator=_positive)
-    memory_mb: int | None = attrs.field(default=None, validator=_positive)
-    storage_mb: int | None = attrs.field(default=None, validator=_positive)
+    cpus: float | None = attrs.field(default=None, validator=positive)
+    memory_mb: int | None = attrs.field(default=None, validator=positive)
+    storage_mb: int | None = attrs.field(default=None, validator=positive)
     gpus: int | None = attrs.field(default=None, validator=_at_least_0)
     gpu_types: tuple[str, ...] | None = None
     tpu: Mapping[str, Any] | None = None

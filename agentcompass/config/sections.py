@@ -1,6 +1,5 @@
 """The sections `execution` and `runtime`: their fields, and what is refused in each source."""
 
-import math
 import re
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -13,6 +12,7 @@ from agentcompass.config.settings import Setting
 from agentcompass.errors import ConfigInvalid
 from agentcompass.records.convert import structure_settings
 from agentcompass.records.request import ExecutionOptions
+from agentcompass.records.validators import not_negative
 
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 ProgressMode = Literal["auto", "plain", "none"]
@@ -25,11 +25,6 @@ _PACES = dict.fromkeys(("daytona", "modal"), 10.0)
 def _path(_instance: object, attribute: "attrs.Attribute[Any]", value: str | None) -> None:
     if value is not None and (not value.strip() or "\0" in value):
         raise ValueError(f"{attribute.name} must be a path, not {value!r}")
-
-
-def _not_negative(_instance: object, attribute: "attrs.Attribute[Any]", value: float) -> None:
-    if not 0 <= value < math.inf:
-        raise ValueError(f"{attribute.name} must be a finite number of at least 0, not {value:g}")
 
 
 def _none_negative(
@@ -46,7 +41,7 @@ class RuntimeSection:
 
     results_dir: str = attrs.field(default="results", validator=_path)
     data_dir: str = attrs.field(default="data", validator=_path)
-    timeout_seconds: float = attrs.field(default=360_000.0, validator=_not_negative)
+    timeout_seconds: float = attrs.field(default=360_000.0, validator=not_negative)
     provider_limits: Mapping[str, int] = attrs.field(factory=dict, validator=_none_negative)
     env_open_qps: Mapping[str, float] = attrs.field(factory=dict, validator=_none_negative)
     progress: ProgressMode = "auto"

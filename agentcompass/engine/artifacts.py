@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
+import attrs
 import trio
 
 from agentcompass.deadlines import deadline
@@ -76,12 +77,8 @@ async def _download(session: Session, spec: ArtifactSpec, target: Path) -> Artif
     except FileNotFoundError:
         return _entry(spec, destination, status="missing")
     found = await trio.to_thread.run_sync(digest_tree, local, abandon_on_cancel=True)
-    return ArtifactEntry(
-        source=spec.source,
-        destination=destination,
-        exclude=spec.exclude,
-        service=spec.service,
-        status="collected",
+    return attrs.evolve(
+        _entry(spec, destination, status="collected"),
         kind=found.kind,
         sha256=found.sha256,
         size_bytes=found.size_bytes,

@@ -20,6 +20,7 @@ from agentcompass.engine.retry import Retry
 from agentcompass.protocols import Session
 from agentcompass.records.attempt import AttemptResult, TaskHeader
 from agentcompass.records.checkpoint import RetryDetail
+from agentcompass.records.plan import ExecutionPlan
 from agentcompass.records.task import TaskSpec
 
 log = logging.getLogger(__name__)
@@ -70,14 +71,18 @@ def _log_issues(execution: Execution) -> None:
         log.log(level, "%s: %s %s", execution.name, issue.severity, issue.text)
 
 
-def _planned(attempt: AttemptJob) -> Execution:
-    execution = Execution(
+def _new_execution(attempt: AttemptJob, plan: ExecutionPlan) -> Execution:
+    return Execution(
         run=attempt.run,
         events=attempt.events,
         task=attempt.task,
         number=attempt.number,
-        plan=bare_plan(attempt.run.job, attempt.task),
+        plan=plan,
     )
+
+
+def _planned(attempt: AttemptJob) -> Execution:
+    execution = _new_execution(attempt, bare_plan(attempt.run.job, attempt.task))
     with _boundary(execution):
         execution.plan = plan_task(attempt.run, attempt.task)
     return execution
@@ -112,7 +117,7 @@ async def _again(
                 await run_evaluation(execution, permit, None)
         return execution
     await attempt.run.store.set_aside(attempt.task.task_id, attempt.number)
-    execution = _planned(attempt)
+    execution = _new_execution(attempt, execution.plan)
     await _execute(execution, run_execution)
     return execution
 

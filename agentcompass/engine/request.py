@@ -108,11 +108,15 @@ def _note_crash(ledger: _Ledger, error: BaseException | None) -> None:
 async def _load(job: Job, ends_at: float) -> Sequence[TaskSpec]:
     tasks: Sequence[TaskSpec] = ()
     with trio.CancelScope(deadline=ends_at):
-        tasks = await trio.to_thread.run_sync(
-            job.benchmark.load_tasks, job.data_dir, abandon_on_cancel=True
-        )
-    _refuse_duplicates(tasks)
+        tasks = await trio.to_thread.run_sync(_load_checked, job, abandon_on_cancel=True)
     job.redactor.learn(_secrets(tasks))
+    return tasks
+
+
+def _load_checked(job: Job) -> Sequence[TaskSpec]:
+    """The tasks, of which a report can be made. Blocking."""
+    tasks = job.benchmark.load_tasks(job.data_dir)
+    _refuse_duplicates(tasks)
     try:
         _report(job, _Ledger(tasks).observations())
     except (ContractInvalid, HierarchyInvalid) as error:  # better now than after the last task

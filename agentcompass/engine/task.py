@@ -15,7 +15,7 @@ from agentcompass.engine.results import unsaved_result
 from agentcompass.errors import StoreError
 from agentcompass.metrics.observations import AttemptObservation, TaskObservations
 from agentcompass.records.attempt import AttemptResult, TaskHeader
-from agentcompass.records.issue import highest_severity
+from agentcompass.records.issue import Issue, gravest, highest_severity
 from agentcompass.records.task import TaskSpec
 
 RunAttempt = Callable[[AttemptJob], Awaitable[AttemptResult]]
@@ -64,12 +64,11 @@ async def run_task(
 def _outcome(metric: str, results: Mapping[int, AttemptResult]) -> dict[str, Any]:
     """The primary metric, its mean over the attempts that have it, and the gravest issue's text."""
     values = [float(r.metrics[metric]) for r in results.values() if metric in r.metrics]
-    issues = [issue for result in results.values() for issue in result.issues]
-    gravest = next((i for i in issues if i.severity == highest_severity(issues)), None)
+    worst = gravest(_issues(results))
     return {
         "metric": metric,
         "value": sum(values) / len(values) if values else None,
-        "issue": None if gravest is None else gravest.text,
+        "issue": None if worst is None else worst.text,
     }
 
 
@@ -119,7 +118,11 @@ async def _publish(run: Run, header: TaskHeader, results: Mapping[int, AttemptRe
 
 
 def _severity(results: Mapping[int, AttemptResult]) -> str:
-    return highest_severity(issue for result in results.values() for issue in result.issues)
+    return highest_severity(_issues(results))
+
+
+def _issues(results: Mapping[int, AttemptResult]) -> Iterator[Issue]:
+    return (issue for result in results.values() for issue in result.issues)
 
 
 def _observed(task: TaskSpec, results: Mapping[int, AttemptResult]) -> TaskObservations:

@@ -1,6 +1,5 @@
 """Environment `host_process`: tasks run as processes of this host, each session in a folder."""
 
-import math
 import os
 import platform
 import secrets
@@ -26,11 +25,7 @@ from agentcompass.environments._task_paths import TaskPaths, inside_app
 from agentcompass.errors import EnvironmentFailed, UsageError
 from agentcompass.protocols import Capabilities, SessionRequest
 from agentcompass.records.environment import EnvironmentPlan
-
-
-def _at_least_0(_instance: object, attribute: "attrs.Attribute[Any]", value: float) -> None:
-    if not 0 <= value < math.inf:
-        raise ValueError(f"{attribute.name} must be a finite number of at least 0, not {value!r}")
+from agentcompass.records.validators import not_negative
 
 
 @attrs.frozen(kw_only=True)
@@ -39,12 +34,12 @@ class HostProcessConfig:
 
     sandbox_start_timeout: float = attrs.field(
         default=60.0,
-        validator=_at_least_0,
+        validator=not_negative,
         metadata={"help": "Time to open a session; 0 is no limit.", "unit": "seconds"},
     )
     operation_timeout: float = attrs.field(
         default=600.0,
-        validator=_at_least_0,
+        validator=not_negative,
         metadata={
             "help": "Time for one file or process operation that has no limit of its own;"
             " 0 is no limit.",
@@ -53,7 +48,7 @@ class HostProcessConfig:
     )
     output_limit_bytes: int = attrs.field(
         default=2**20,
-        validator=_at_least_0,
+        validator=not_negative,
         metadata={
             "help": "What is kept of stdout, and of stderr, of one command: half of it from the"
             " beginning, half from the end.",
@@ -62,7 +57,7 @@ class HostProcessConfig:
     )
     kill_grace_seconds: float = attrs.field(
         default=0.1,
-        validator=_at_least_0,
+        validator=not_negative,
         metadata={
             "help": "Time between SIGTERM and SIGKILL for processes that are ended.",
             "unit": "seconds",

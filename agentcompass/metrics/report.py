@@ -186,11 +186,8 @@ class _Run:
         """
         k = self.plan.k
         counts = {round(value * k) for values in evaluated.values() for value in values}
-        result: dict[str, float | None] = {}
+        result = {}
         for j in range(1, k + 1):
-            if not counts:  # of nothing there is nothing to estimate, however large k is
-                result[str(j)] = None
-                continue
             estimates = {c: pass_at(j, attempts=k, successes=c) or 0.0 for c in counts}
             by_category = {
                 name: [estimates[round(value * k)] for value in values]

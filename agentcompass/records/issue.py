@@ -32,9 +32,15 @@ class Issue:
         return f"{self.phase} {self.code}: {self.message}"
 
 
+def gravest(issues: Iterable[Issue]) -> Issue | None:
+    """The first of the issues of the heaviest severity."""
+    return max(issues, key=lambda issue: _RANK[issue.severity], default=None)
+
+
 def highest_severity(issues: Iterable[Issue]) -> Severity | Literal[""]:
     """The heaviest severity, or an empty string where there is no issue."""
-    return max((issue.severity for issue in issues), key=_RANK.__getitem__, default="")
+    worst = gravest(issues)
+    return "" if worst is None else worst.severity
 
 
 IssueStatus = Literal["completed", "run_error", "eval_error", "run_error_or_eval_error"]

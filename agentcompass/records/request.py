@@ -8,6 +8,7 @@ import attrs
 
 from agentcompass.records.environment import EnvironmentSetup, NetworkPolicy, Resources
 from agentcompass.records.task import ArtifactSpec, CollectCommand, EvaluationMode
+from agentcompass.records.validators import not_negative, positive
 
 Strategy = Literal["avg", "pass"]
 Aggregation = Literal["micro_weighted", "category_mean"]
@@ -74,16 +75,6 @@ class ArtifactLimits:
     timeout_seconds: float = attrs.field(default=600.0, validator=attrs.validators.gt(0))
 
 
-def _positive(_instance: object, attribute: "attrs.Attribute[Any]", value: Any) -> None:
-    if value is not None and not 0 < value < float("inf"):
-        raise ValueError(f"{attribute.name} must be a finite number above 0, not {value!r}")
-
-
-def _not_negative(_instance: object, attribute: "attrs.Attribute[Any]", value: Any) -> None:
-    if not 0 <= value < float("inf"):
-        raise ValueError(f"{attribute.name} must be a finite number of at least 0, not {value!r}")
-
-
 @attrs.frozen(kw_only=True)
 class ExecutionOptions:
     """How tasks are executed. Seconds, unless a name says otherwise; None leaves it to the task.
@@ -99,21 +90,21 @@ class ExecutionOptions:
     analysis_params: Mapping[str, Any] = attrs.field(factory=dict)
     max_retries: int = attrs.field(default=0, validator=attrs.validators.ge(0))
     retry_pattern_list: tuple[str, ...] | None = None
-    retry_min_delay_seconds: float = attrs.field(default=5.0, validator=_not_negative)
-    retry_max_delay_seconds: float = attrs.field(default=60.0, validator=_not_negative)
-    run_timeout_seconds: float | None = attrs.field(default=None, validator=_positive)
-    run_timer_compensation_seconds: float = attrs.field(default=120.0, validator=_not_negative)
-    evaluation_timeout_seconds: float | None = attrs.field(default=None, validator=_positive)
-    timeout_multiplier: float = attrs.field(default=1.0, validator=_positive)
-    run_timeout_multiplier: float | None = attrs.field(default=None, validator=_positive)
-    evaluation_timeout_multiplier: float | None = attrs.field(default=None, validator=_positive)
-    runresult_collect_timeout_seconds: float = attrs.field(default=60.0, validator=_positive)
-    artifact_collect_timeout_seconds: float | None = attrs.field(default=None, validator=_positive)
+    retry_min_delay_seconds: float = attrs.field(default=5.0, validator=not_negative)
+    retry_max_delay_seconds: float = attrs.field(default=60.0, validator=not_negative)
+    run_timeout_seconds: float | None = attrs.field(default=None, validator=positive)
+    run_timer_compensation_seconds: float = attrs.field(default=120.0, validator=not_negative)
+    evaluation_timeout_seconds: float | None = attrs.field(default=None, validator=positive)
+    timeout_multiplier: float = attrs.field(default=1.0, validator=positive)
+    run_timeout_multiplier: float | None = attrs.field(default=None, validator=positive)
+    evaluation_timeout_multiplier: float | None = attrs.field(default=None, validator=positive)
+    runresult_collect_timeout_seconds: float = attrs.field(default=60.0, validator=positive)
+    artifact_collect_timeout_seconds: float | None = attrs.field(default=None, validator=positive)
     artifact_limits: ArtifactLimits = ArtifactLimits()
     save_artifacts: bool | None = None
     artifacts: tuple[ArtifactSpec, ...] | None = None
     artifact_collect: tuple[CollectCommand, ...] | None = None
-    cleanup_grace_seconds: float = attrs.field(default=30.0, validator=_not_negative)
+    cleanup_grace_seconds: float = attrs.field(default=30.0, validator=not_negative)
 
     def __attrs_post_init__(self) -> None:
         for stretch in ("run", "evaluation"):

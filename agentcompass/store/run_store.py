@@ -124,14 +124,12 @@ class RunStore:
         """Move away what an execution left, before the attempt is executed again."""
         await self._on_task(task_id, self.tasks.set_aside, task_id, attempt)
 
-    async def write_metrics(
-        self, report: MetricReport, summary_md: str, *, source: str = "evaluation"
-    ) -> None:
+    async def write_metrics(self, report: MetricReport, summary_md: str) -> None:
         """Write metrics.json and summary.md; `finish` tells run_info.json where they come from."""
         redactor = self.provenance.redactor
         write = partial(write_report, redactor=redactor)
         await self._in_thread(write, self.disk, self.layout, report, summary_md)
-        self.provenance.set(metric_artifacts=metric_artifacts(report, source=source))
+        self.provenance.set(metric_artifacts=metric_artifacts(report, source="evaluation"))
 
     async def finish(self, status: str, error: str | None) -> None:
         """Write the final state of the run into run_info.json, and params.json."""
