@@ -60,13 +60,15 @@ class OpenAIChat:
 
     @cached_property
     def _chat(self) -> "Chat":
+        headers = _headers(self.spec)
+        credentials = headers.get("Authorization", "").partition(" ")[2]
         return Chat(
             transport=self._transport,
             url=_endpoint(self.spec.base_url),
-            headers=_headers(self.spec),
+            headers=headers,
             body={"model": self.spec.id, **_params.body_params(self.spec.params)},
             request_timeout=_params.request_timeout(self.spec.params),
-            redact=Redactor((self.spec.api_key, httpx.URL(self.spec.base_url).password)),
+            redact=Redactor((credentials, httpx.URL(self.spec.base_url).password)),
         )
 
 
