@@ -109,7 +109,8 @@ async def _first(
         await _resume(execution, run_evaluation)
     except CheckpointUnusable as error:
         log.warning("%s: its saved work is not scored, it is executed: %s", execution.name, error)
-        return await _anew(attempt, execution, run_execution)
+        with boundary(execution):
+            return await _anew(attempt, execution, run_execution)
     return execution
 
 

@@ -1,7 +1,8 @@
 """run_info.json and params.json as they are put together: what was asked for, and what came of it.
 
 The plan of every attempt goes into run_info.json. Writing that file for each of them would cost
-the square of their number, so it is due again only when they have doubled, and at the end.
+the square of their number, so it is due again only when there are four times as many, and at the
+end; until then a plan is in progress.jsonl.
 """
 
 import datetime as dt
@@ -25,6 +26,7 @@ _EXECUTION = (
     *("run_timeout_multiplier", "evaluation_timeout_multiplier", "save_artifacts"),
     *("artifact_collect_timeout_seconds", "artifacts", "artifact_collect"),
 )
+_GROWTH = 4
 _HERE = "<the plans>"
 _PLAN_INDENT = b"\n" + b" " * 8
 
@@ -59,8 +61,8 @@ class Provenance:
 
     @property
     def is_due(self) -> bool:
-        """Whether there are twice as many plans as at the last `snapshot`."""
-        return len(self._plans) >= max(1, 2 * self._written_plans)
+        """Whether there are so many more plans than at the last `snapshot`."""
+        return len(self._plans) >= max(1, _GROWTH * self._written_plans)
 
     def snapshot(self) -> "Snapshot":
         """What run_info.json says now, to be put into words later and elsewhere."""

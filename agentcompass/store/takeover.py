@@ -3,6 +3,7 @@
 Artifacts, which are never changed again, are linked where the file system can.
 """
 
+import logging
 import os
 import shutil
 import stat
@@ -12,6 +13,7 @@ from pathlib import Path
 import attrs
 
 from agentcompass.as_owner import AsOwner
+from agentcompass.errors import StoreError
 from agentcompass.records.attempt import AttemptResult, TaskHeader
 from agentcompass.records.issue import highest_severity
 from agentcompass.records.reuse import TakenOver
@@ -26,6 +28,8 @@ from agentcompass.store.encode import decode, encode
 from agentcompass.store.layout import AttemptLayout, RunLayout, state_of
 from agentcompass.store.redact import Redactor
 from agentcompass.store.repoint import repointed, without_scheduler
+
+log = logging.getLogger(__name__)
 
 
 @attrs.frozen(kw_only=True)
@@ -90,8 +94,12 @@ class TaskTakeover:
 def _checkpoint(source: AttemptLayout) -> bytes:
     if not source.checkpoint.exists():
         return encode(checkpoint_document())
-    with named_errors(source.checkpoint):
-        return without_scheduler(source.checkpoint.read_bytes())
+    try:
+        with named_errors(source.checkpoint):
+            return without_scheduler(source.checkpoint.read_bytes())
+    except StoreError as error:
+        log.warning("not taken over: %s", error)
+        return encode(checkpoint_document())
 
 
 def _with_history(data: bytes, stored: Stored) -> bytes:

@@ -332,6 +332,16 @@ def test_a_result_that_a_crash_left_in_running_counts_as_finished(runs: Runs) ->
     assert only_task(new).state == "normal"
 
 
+def test_a_result_is_kept_though_its_checkpoint_cannot_be_read(runs: Runs) -> None:
+    files = runs.make("old")
+    save(files)
+    damaged = files.layout.task("t", "normal").attempt(1).checkpoint
+    damaged.write_text('{\n  "scheduler": {')
+    taken, new = take(runs, TaskHeader(task_id="t"))
+    assert taken.published
+    assert read_checkpoint(new.task("t", "normal").attempt(1)) is not None
+
+
 def test_the_earlier_layout_is_read(runs: Runs) -> None:
     files = runs.make("old")
     save(files)
