@@ -1,7 +1,6 @@
 """What the levels of a request share: the job as it was resolved, and the run while it is open."""
 
 import random
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -64,8 +63,12 @@ class Store(Protocol):
     async def set_aside(self, task_id: str, attempt: int) -> None: ...
 
     async def take_over(
-        self, source: ReuseSource, headers: Sequence[TaskHeader], judge: Judge
-    ) -> Sequence[TakenOver]: ...
+        self,
+        source: ReuseSource,
+        headers: Sequence[TaskHeader],
+        judge: Judge,
+        taken: dict[str, TakenOver],
+    ) -> None: ...
 
     async def load_evaluation(self, task_id: str, attempt: int) -> EvaluationCheckpoint | None: ...
 
@@ -100,12 +103,14 @@ class Job:
     rng: random.Random = attrs.field(factory=random.Random)
 
 
-@attrs.frozen(kw_only=True, eq=False)
+@attrs.define(kw_only=True, eq=False)
 class Run:
     """A job whose run directory is open.
 
-    `taken_over` is what earlier runs gave, by task id; `counts` counts attempts by whether they
-    were reused, resumed or executed; `said` is what needs no second word.
+    `taken_over` is what earlier runs gave to tasks that go on, by task id, and `reused` counts all
+    attempts that they finished; `executed` and `resumed` are the attempts
+    (task id and number) that were begun here, `unsaved` the tasks that could not be written; `said`
+    is what needs no second word.
     """
 
     job: Job
@@ -113,7 +118,10 @@ class Run:
     cleanup: CleanupClock
     source: ReuseSource | None = None
     taken_over: dict[str, TakenOver] = attrs.field(factory=dict)
-    counts: Counter[str] = attrs.field(factory=Counter)
+    reused: int = 0
+    executed: set[tuple[str, int]] = attrs.field(factory=set)
+    resumed: set[tuple[str, int]] = attrs.field(factory=set)
+    unsaved: list[str] = attrs.field(factory=list)
     said: set[str] = attrs.field(factory=set)
 
     def emit(self, event: ProgressEvent) -> None:

@@ -130,10 +130,17 @@ class RunStore:
         await self._on_task(task_id, self.tasks.set_aside, task_id, attempt)
 
     async def take_over(
-        self, source: ReuseSource, headers: Sequence[TaskHeader], judge: Judge
-    ) -> Sequence[TakenOver]:
-        """Copy what earlier runs have of tasks that have not begun here."""
-        return await self._in_thread(self._take_over, source, headers, judge)
+        self,
+        source: ReuseSource,
+        headers: Sequence[TaskHeader],
+        judge: Judge,
+        taken: dict[str, TakenOver],
+    ) -> None:
+        """Copy what earlier runs have of tasks that have not begun here.
+
+        `taken` gets what there is of each task, by its id, also where a later one fails.
+        """
+        await self._in_thread(self._take_over, source, headers, judge, taken)
 
     async def load_evaluation(self, task_id: str, attempt: int) -> EvaluationCheckpoint | None:
         """The saved work of an attempt that is not done, None where there is none."""
@@ -159,21 +166,26 @@ class RunStore:
         while True:
             await self._plans_due.wait()
             self._plans_due = trio.Event()
+            if not self.provenance.is_due:  # noted again while they were being written
+                continue
             try:
                 await self._write_run_info()
             except StoreError as error:
                 log.warning("the plans so far are not in run_info.json: %s", error)
 
     def _take_over(
-        self, source: ReuseSource, headers: Sequence[TaskHeader], judge: Judge
-    ) -> Sequence[TakenOver]:
+        self,
+        source: ReuseSource,
+        headers: Sequence[TaskHeader],
+        judge: Judge,
+        taken: dict[str, TakenOver],
+    ) -> None:
         redactor = self.provenance.redactor
         files = TaskTakeover(layout=self.layout, redactor=redactor, disk=self.disk)
-        taken = []
         for header in headers:
             found = source.attempts(header.task_id, header.attempt_plan.numbers, judge)
-            taken.append(files.take_over(header, found, judge) if found else TakenOver())
-        return taken
+            if found:
+                taken[header.task_id] = files.take_over(header, found, judge)
 
     def _attempt(self, task_id: str, attempt: int) -> AttemptLayout:
         return self.layout.task(task_id, "running").attempt(attempt)
