@@ -239,7 +239,7 @@ async def test_the_public_network_policy_is_always_welcome(session):
 
 
 async def test_closing_twice_is_closing_once(provider):
-    session = await provider.make().open(request())
+    session = await provider.make().open(provider.request())
 
     await session.aclose()
     await session.aclose()
@@ -249,7 +249,7 @@ async def test_closing_twice_is_closing_once(provider):
 
 
 async def test_closing_ends_a_command_that_runs(provider):
-    session = await provider.make().open(request())
+    session = await provider.make().open(provider.request())
     ended = []
 
     async def run() -> None:

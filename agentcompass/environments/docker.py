@@ -1,0 +1,211 @@
+"""Environment `docker`: each session is a container of a Docker Engine."""
+
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Any, ClassVar
+
+import trio
+
+from agentcompass.deadlines import cleanup
+from agentcompass.environments._docker_config import DockerConfig
+from agentcompass.environments._docker_connect import endpoint
+from agentcompass.environments._docker_container import (
+    PREFIX,
+    Image,
+    create_body,
+    user_of,
+    why_not_running,
+    workdir_of,
+)
+from agentcompass.environments._docker_engine import Engine, EngineRefused, EngineSilent
+from agentcompass.environments._docker_exec import Runner
+from agentcompass.environments._docker_files import Files
+from agentcompass.environments._docker_images import Images
+from agentcompass.environments._docker_left import labelled
+from agentcompass.environments._docker_network import Network, network_mode
+from agentcompass.environments._docker_session import DockerSession, remove_container
+from agentcompass.environments._docker_users import ids_of
+from agentcompass.errors import EnvironmentFailed, UsageError
+from agentcompass.protocols import Capabilities, SessionRequest
+from agentcompass.records.request import EnvironmentSpec
+
+_BASH = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
+_SH = ("/bin/sh", "/usr/bin/sh")
+
+log = logging.getLogger(__name__)
+
+
+class Docker:
+    """Opens sessions that are containers, made from an image or from a task's Dockerfile."""
+
+    id: ClassVar[str] = "docker"
+    description: ClassVar[str] = "containers of a Docker Engine, one for each session"
+    Config: ClassVar[type[Any]] = DockerConfig
+    capabilities = Capabilities(
+        network_modes=frozenset({"public", "no-network"}),
+        switches_network=True,
+        gives=frozenset(
+            {"image", "build_context", "build_timeout_seconds", "workdir", "user", "os"}
+            | {"cpu", "memory_mb", "gpu"}
+        ),
+        ignores=frozenset({"storage_mb", "gpu_type"}),
+    )
+
+    def __init__(self, config: DockerConfig) -> None:
+        self.config = config
+        self.sandbox_start_timeout: float | None = config.sandbox_start_timeout or None
+        self.operation_timeout: float | None = config.operation_timeout or None
+        self._images = Images(config)
+
+    async def preflight(self) -> None:
+        """Raise `UsageError` where no engine answers, or not to this user."""
+        where = await trio.to_thread.run_sync(endpoint, os.environ)
+        try:
+            async with Engine(where):
+                pass
+        except EngineSilent as error:
+            raise UsageError(_remedy(where.host, error)) from error
+        except EnvironmentFailed as error:
+            raise UsageError(str(error)) from error
+
+    async def check(self, wish: EnvironmentSpec) -> None:
+        """Raise `UsageError` for an image that can neither be found nor pulled."""
+        for setup in filter(None, (wish.setup, wish.evaluation_setup)):
+            if setup.image is not None:
+                try:
+                    await self._images.named(setup.image)
+                except EnvironmentFailed as error:
+                    raise UsageError(f"--env-params: {error}") from error
+
+    def running(self, *, keep: bool) -> AbstractAsyncContextManager[None]:
+        """Needs nothing beside its sessions."""
+        return nullcontext()
+
+    async def open(self, request: SessionRequest) -> DockerSession:
+        """Bring in the image, then make and start a container; none is left of a failure."""
+        if request.plan.setup.os not in (None, "linux"):
+            raise EnvironmentFailed(f"docker gives linux, not {request.plan.setup.os!r}")
+        image = await self._images.ready(request.plan.setup)
+        # Known before it is asked for, so that a container half made is found all the same.
+        name = PREFIX + request.resource.id
+        where = await trio.to_thread.run_sync(endpoint, os.environ)
+        engine = Engine(where)
+        await engine.connect()
+        await request.resource.opened({"container": name, "host": where.host})
+        is_open = False
+        try:
+            await self._start(engine, name, request, image)
+            session = await self._session(engine, name, request, image)
+            is_open = True
+        finally:
+            if not is_open:
+                with cleanup(request.cleanup):
+                    await _undo(engine, name, request)
+        return session
+
+    async def left_over(self) -> Sequence[Mapping[str, Any]]:
+        """Every container of this package on the engine, by its labels, whoever made it."""
+        where = await trio.to_thread.run_sync(endpoint, os.environ)
+        async with Engine(where) as engine:
+            return await labelled(engine, where.host)
+
+    async def close_resource(self, close_params: Mapping[str, Any]) -> None:
+        """Remove a container, on the engine where it was made."""
+        name, host = close_params.get("container"), close_params.get("host")
+        if not isinstance(name, str) or not name.startswith(PREFIX):
+            raise EnvironmentFailed(f"{name!r} is not the name of a container of this package")
+        environ = {**os.environ, **({"DOCKER_HOST": host} if isinstance(host, str) else {})}
+        where = await trio.to_thread.run_sync(endpoint, environ)
+        async with Engine(where) as engine:
+            await remove_container(engine, name)
+
+    async def _start(
+        self, engine: Engine, name: str, request: SessionRequest, image: Image
+    ) -> None:
+        network = network_mode(request.plan.network_policy, self.config.network)
+        body = create_body(self.config, request, image, network=network)
+        query = {"name": name}
+        if self.config.platform:
+            query["platform"] = self.config.platform
+        # Shielded: a container that is being created cannot be removed before it is there.
+        with cleanup(request.cleanup):
+            await engine.call("POST", "/containers/create", query=query, body=body)
+        await trio.lowlevel.checkpoint()
+        await engine.call("POST", f"/containers/{name}/start")
+        about = await engine.call("GET", f"/containers/{name}/json")
+        if reason := why_not_running(name, about, await _last_lines(engine, name, about)):
+            raise EnvironmentFailed(f"image {image.name!r} does not stay up: {reason}")
+
+    async def _session(
+        self, engine: Engine, name: str, request: SessionRequest, image: Image
+    ) -> DockerSession:
+        files = Files(engine, name)
+        shell = await files.exists(*_SH)
+        owner = await ids_of(user_of(self.config, request, image), files)
+        files = Files(engine, name, owner)
+        workdir = workdir_of(self.config, request, image)
+        await files.make_folder(workdir)
+        plan = request.plan
+        return DockerSession(
+            engine=engine,
+            name=name,
+            workdir=workdir,
+            env={**self.config.env, **plan.env_variables},
+            program=await files.exists(*_BASH) or shell,
+            built_context=image.built,
+            runner=Runner(
+                engine=engine,
+                name=name,
+                shell=shell,
+                user=user_of(self.config, request, image),
+                output_limit=self.config.output_limit_bytes,
+                grace_seconds=self.config.kill_grace_seconds,
+                cleanup=request.cleanup,
+            ),
+            files=files,
+            network=Network(
+                engine=engine, name=name, network=self.config.network, policy=plan.network_policy
+            ),
+            resource=request.resource,
+            keep=request.keep,
+        )
+
+
+async def _undo(engine: Engine, name: str, request: SessionRequest) -> None:
+    try:
+        await remove_container(engine, name)
+    except EnvironmentFailed as error:
+        log.warning("container %s may be left over: %s", name, error)
+        await request.resource.release_failed(str(error))
+    else:
+        await request.resource.released()
+    finally:
+        await engine.aclose()
+
+
+async def _last_lines(engine: Engine, name: str, about: Any) -> str:
+    """What a container that ended said; nothing for one that runs."""
+    if about["State"]["Running"]:
+        return ""
+    query = {"stdout": "1", "stderr": "1", "tail": "5"}
+    try:
+        async with engine.stream("GET", f"/containers/{name}/logs", query=query) as response:
+            data = b"".join([piece async for piece in engine.pieces(response)])
+    except EngineRefused:
+        return ""
+    return " ".join(data[8:].decode(errors="replace").split())
+
+
+def _remedy(host: str, error: EngineSilent) -> str:
+    if "Permission denied" in str(error):
+        return (
+            f"environment docker: you may not use the Docker Engine at {host}; join the group"
+            " docker (`sudo usermod -aG docker $USER`, then log in again), or name another engine"
+            " by DOCKER_HOST"
+        )
+    return (
+        f"environment docker: {error}; start it (`sudo systemctl start docker`), or name another"
+        " engine by DOCKER_HOST"
+    )
