@@ -226,12 +226,10 @@ class DockerSession:
 
 
 def _text(data: bytes) -> str:
-    return data.decode("utf-8", "surrogatepass") if data.isascii() else _odd_text(data)
-
-
-def _odd_text(data: bytes) -> str:
-    # The API takes text only: bytes that are no UTF-8 cannot be given.
-    return data.decode("utf-8", "replace")
+    try:
+        return data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:  # the API takes text only
+        return data.decode("utf-8", "replace")
 
 
 async def remove_container(engine: Engine, name: str) -> None:
