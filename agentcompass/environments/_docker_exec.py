@@ -153,7 +153,7 @@ class Runner:
     async def end_everything(self) -> None:
         """End every process of the container but those that keep it alive."""
         with trio.move_on_after(KILL_SECONDS):
-            if await self._script(END_ALL, f"{self.grace_seconds:g}"):
+            if await self.script(END_ALL, f"{self.grace_seconds:g}"):
                 return
         await self._kill_container("its processes cannot be ended one by one")
 
@@ -210,7 +210,7 @@ class Runner:
     async def _end_each(self, exec_id: str, command: Command) -> State | None:
         mode = "marked"
         while not self.is_closed:
-            if not await self._script(
+            if not await self.script(
                 END_FAMILY, command.token, f"{self.grace_seconds:g}", mode, user=command.user
             ):
                 return None
@@ -222,7 +222,7 @@ class Runner:
             await trio.sleep(_BETWEEN_LOOKS_SECONDS)
         return State(None, 0)
 
-    async def _script(self, text: str, *arguments: str, user: str = "") -> bool:
+    async def script(self, text: str, *arguments: str, user: str = "") -> bool:
         """Whether a script could be run with the rights to see and end all processes."""
         if self.shell is None:
             return False

@@ -14,6 +14,7 @@ from agentcompass.environments._docker_engine import Engine, EngineRefused
 from agentcompass.environments._docker_exec import Command, Runner
 from agentcompass.environments._docker_files import Files
 from agentcompass.environments._docker_network import Network
+from agentcompass.environments._docker_remove import remove_container
 from agentcompass.environments._launch import encode_env, make_launch
 from agentcompass.errors import EnvironmentFailed
 from agentcompass.protocols import Resource
@@ -230,25 +231,3 @@ def _text(data: bytes) -> str:
         return data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:  # the API takes text only
         return data.decode("utf-8", "replace")
-
-
-async def remove_container(engine: Engine, name: str) -> None:
-    """Remove a container with its volumes, whatever it does; one that is gone is fine."""
-    try:
-        await engine.call("DELETE", f"/containers/{name}", query={"force": "1", "v": "1"})
-    except EngineRefused as error:
-        if error.status == 409 and "already in progress" in str(error):
-            await _wait_gone(engine, name)
-        elif error.status != 404:
-            raise
-
-
-async def _wait_gone(engine: Engine, name: str) -> None:
-    while True:
-        try:
-            await engine.call("GET", f"/containers/{name}/json")
-        except EngineRefused as error:
-            if error.status == 404:
-                return
-            raise
-        await trio.sleep(0.05)

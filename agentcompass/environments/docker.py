@@ -4,17 +4,21 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from pathlib import Path
 from typing import Any, ClassVar
 
+import attrs
 import trio
 
 from agentcompass.deadlines import cleanup
+from agentcompass.environments._docker_allowlist import parse
 from agentcompass.environments._docker_config import DockerConfig
 from agentcompass.environments._docker_connect import endpoint
 from agentcompass.environments._docker_container import (
     PREFIX,
     Image,
     create_body,
+    labels,
     user_of,
     why_not_running,
     workdir_of,
@@ -24,14 +28,17 @@ from agentcompass.environments._docker_exec import Runner
 from agentcompass.environments._docker_files import Files
 from agentcompass.environments._docker_images import Images
 from agentcompass.environments._docker_left import labelled
-from agentcompass.environments._docker_network import Network, network_mode
-from agentcompass.environments._docker_session import DockerSession, remove_container
+from agentcompass.environments._docker_network import HELPER_IMAGE, Network, network_mode
+from agentcompass.environments._docker_remove import remove_container
+from agentcompass.environments._docker_session import DockerSession
 from agentcompass.environments._docker_users import ids_of
 from agentcompass.errors import EnvironmentFailed, UsageError
 from agentcompass.protocols import Capabilities, SessionRequest
+from agentcompass.records.environment import NetworkPolicy
 from agentcompass.records.request import EnvironmentSpec
 
 _BASH = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
+_SCRIPT = Path(__file__).with_name("docker_network_image.sh")
 _SH = ("/bin/sh", "/usr/bin/sh")
 
 log = logging.getLogger(__name__)
@@ -44,7 +51,7 @@ class Docker:
     description: ClassVar[str] = "containers of a Docker Engine, one for each session"
     Config: ClassVar[type[Any]] = DockerConfig
     capabilities = Capabilities(
-        network_modes=frozenset({"public", "no-network"}),
+        network_modes=frozenset({"public", "no-network", "allowlist"}),
         switches_network=True,
         gives=frozenset(
             {"image", "build_context", "build_timeout_seconds", "workdir", "user", "os"}
@@ -58,26 +65,47 @@ class Docker:
         self.sandbox_start_timeout: float | None = config.sandbox_start_timeout or None
         self.operation_timeout: float | None = config.operation_timeout or None
         self._images = Images(config)
+        self._has_helper = False
 
     async def preflight(self) -> None:
         """Raise `UsageError` where no engine answers, or not to this user."""
         where = await trio.to_thread.run_sync(endpoint, os.environ)
         try:
-            async with Engine(where):
-                pass
+            async with Engine(where) as engine:
+                self._has_helper = await _has_image(engine, HELPER_IMAGE)
         except EngineSilent as error:
             raise UsageError(_remedy(where.host, error)) from error
         except EnvironmentFailed as error:
             raise UsageError(str(error)) from error
+        if not self._has_helper:
+            # A plan that needs it is refused before its task begins.
+            modes = self.capabilities.network_modes - {"allowlist"}
+            self.capabilities = attrs.evolve(self.capabilities, network_modes=modes)
 
     async def check(self, wish: EnvironmentSpec) -> None:
-        """Raise `UsageError` for an image that can neither be found nor pulled."""
+        """Raise `UsageError` for an image that can neither be found nor pulled, and for an
+        allowlist that cannot be enforced."""
+        policies = (wish.network_policy, wish.run_network_policy, wish.verifier_network_policy)
+        for policy in filter(None, policies):
+            if policy.network_mode == "allowlist":
+                self._check_allowlist(policy)
         for setup in filter(None, (wish.setup, wish.evaluation_setup)):
             if setup.image is not None:
                 try:
                     await self._images.named(setup.image)
                 except EnvironmentFailed as error:
                     raise UsageError(f"--env-params: {error}") from error
+
+    def _check_allowlist(self, policy: NetworkPolicy) -> None:
+        if not self._has_helper:
+            raise UsageError(
+                f"--env-params: network mode allowlist needs the image {HELPER_IMAGE}, which"
+                f" `sh {_SCRIPT}` builds on the Docker Engine"
+            )
+        try:
+            parse(policy.allowed_hosts)
+        except EnvironmentFailed as error:
+            raise UsageError(f"--env-params: {error}") from error
 
     def running(self, *, keep: bool) -> AbstractAsyncContextManager[None]:
         """Needs nothing beside its sessions."""
@@ -148,6 +176,25 @@ class Docker:
         workdir = workdir_of(self.config, request, image)
         await files.make_folder(workdir)
         plan = request.plan
+        runner = Runner(
+            engine=engine,
+            name=name,
+            shell=shell,
+            user=user_of(self.config, request, image),
+            output_limit=self.config.output_limit_bytes,
+            grace_seconds=self.config.kill_grace_seconds,
+            cleanup=request.cleanup,
+        )
+        network = Network(
+            engine=engine,
+            name=name,
+            network=self.config.network,
+            policy=plan.network_policy,
+            labels=labels(request),
+            runner=runner,
+            cleanup=request.cleanup,
+        )
+        await network.enforce(plan.network_policy)
         return DockerSession(
             engine=engine,
             name=name,
@@ -155,22 +202,22 @@ class Docker:
             env={**self.config.env, **plan.env_variables},
             program=await files.exists(*_BASH) or shell,
             built_context=image.built,
-            runner=Runner(
-                engine=engine,
-                name=name,
-                shell=shell,
-                user=user_of(self.config, request, image),
-                output_limit=self.config.output_limit_bytes,
-                grace_seconds=self.config.kill_grace_seconds,
-                cleanup=request.cleanup,
-            ),
+            runner=runner,
             files=files,
-            network=Network(
-                engine=engine, name=name, network=self.config.network, policy=plan.network_policy
-            ),
+            network=network,
             resource=request.resource,
             keep=request.keep,
         )
+
+
+async def _has_image(engine: Engine, name: str) -> bool:
+    try:
+        await engine.call("GET", f"/images/{name}/json")
+    except EngineRefused as error:
+        if error.status == 404:
+            return False
+        raise
+    return True
 
 
 async def _undo(engine: Engine, name: str, request: SessionRequest) -> None:

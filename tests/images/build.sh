@@ -59,3 +59,11 @@ noshell() {
 for name in bookworm busybox noshell; do
   if is_cached "agentcompass-test:$name"; then echo "cached agentcompass-test:$name"; else "$name"; fi
 done
+
+# The helper of network mode allowlist, by the script that ships.
+if docker image inspect agentcompass-network:1 >/dev/null 2>&1; then
+  echo "cached agentcompass-network:1"
+else
+  as_root sh "$here/../../agentcompass/environments/docker_network_image.sh" >/dev/null
+  echo "built agentcompass-network:1"
+fi
