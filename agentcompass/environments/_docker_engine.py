@@ -77,7 +77,7 @@ class Engine:
         *,
         query: Mapping[str, Any] | None = None,
         body: Any = None,
-        content: AsyncIterator[bytes] | bytes | None = None,
+        content: httpx.AsyncByteStream | None = None,
     ) -> Any:
         """What the engine answers, None where that is nothing; raises `EngineRefused`."""
         async with self.stream(method, path, query=query, body=body, content=content) as response:
@@ -93,7 +93,7 @@ class Engine:
         *,
         query: Mapping[str, Any] | None = None,
         body: Any = None,
-        content: AsyncIterator[bytes] | bytes | None = None,
+        content: httpx.AsyncByteStream | None = None,
     ) -> AsyncIterator[httpx.Response]:
         """A response to be read as it comes; raises `EngineRefused` for a fault."""
         request = self._request(method, path, query, body, content)
@@ -121,18 +121,28 @@ class Engine:
                         pass
 
     def _request(
-        self, method: str, path: str, query: Mapping[str, Any] | None, body: Any, content: Any
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None,
+        body: Any,
+        content: httpx.AsyncByteStream | None,
     ) -> httpx.Request:
-        # Not compressed: the engine would spend seconds on what is read at once.
-        headers = {"Accept-Encoding": "identity"}
-        if body is not None:
-            # ASCII, in which a lone surrogate of a model's text has a form as well.
-            content, headers["Content-Type"] = json.dumps(body).encode(), "application/json"
-        elif content is not None:
-            headers["Content-Type"] = "application/x-tar"
         pairs = [f"{name}={_quoted(value)}" for name, value in (query or {}).items()]
         url = f"{self._prefix}{path}" + (f"?{'&'.join(pairs)}" if pairs else "")
-        return self._client.build_request(method, url, content=content, headers=headers)
+        # ASCII, in which a lone surrogate of a model's text has a form as well.
+        data = None if body is None else json.dumps(body).encode()
+        request = self._client.build_request(method, url, content=data)
+        # Not compressed: the engine would spend seconds on what is read at once.
+        request.headers["Accept-Encoding"] = "identity"
+        if data is not None:
+            request.headers["Content-Type"] = "application/json"
+        if content is not None:
+            request.stream = content
+            request.headers["Content-Type"] = "application/x-tar"
+            request.headers["Transfer-Encoding"] = "chunked"
+            request.headers.pop("Content-Length", None)
+        return request
 
     async def _refusal(self, response: httpx.Response) -> EngineRefused:
         with self._translated():

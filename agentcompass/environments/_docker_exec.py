@@ -2,8 +2,6 @@
 
 import logging
 import math
-import uuid
-from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
 import attrs
@@ -11,91 +9,18 @@ import httpx
 import trio
 
 from agentcompass.deadlines import CleanupClock, cleanup
+from agentcompass.environments._docker_command import Command, Output, State, why_not_started
 from agentcompass.environments._docker_engine import Engine, EngineRefused
-from agentcompass.environments._docker_frames import STDERR, STDOUT, Frames
-from agentcompass.environments._docker_kill import END_ALL, END_FAMILY, EXEC
-from agentcompass.environments._output import OutputBuffer
+from agentcompass.environments._docker_kill import END_ALL, END_FAMILY
 from agentcompass.errors import EnvironmentFailed
 from agentcompass.records.environment import ExecResult
 
 # How long processes are looked for before the container is killed instead.
 KILL_SECONDS = 20.0
-# How long an output must be silent to be taken for read, once the command has ended and a process
-# that it left behind still holds it. The engine itself lets go of it 2 s after the end.
-_SILENCE_SECONDS = 0.3
 _FIRST_LOOK_SECONDS, _LOOK_SECONDS = 0.1, 1.0
 _BETWEEN_LOOKS_SECONDS = 0.02
 
 log = logging.getLogger(__name__)
-
-
-@attrs.frozen(kw_only=True)
-class Command:
-    """One command as the engine gets it. Nothing of `env` is in `argv`."""
-
-    argv: tuple[str, ...]
-    cwd: str = "/"
-    env: tuple[str, ...] = attrs.field(default=(), repr=False)
-    user: str = ""
-    privileged: bool = False
-    token: str = attrs.field(factory=lambda: uuid.uuid4().hex)
-
-    def body(self) -> dict[str, object]:
-        """The request that creates it."""
-        return {
-            "AttachStdout": True,
-            "AttachStderr": True,
-            "Cmd": self.argv,
-            "Env": [*self.env, f"{EXEC}={self.token}"],
-            "WorkingDir": self.cwd,
-            "User": self.user,
-            "Privileged": self.privileged,
-        }
-
-
-@attrs.frozen
-class State:
-    """What the engine knows of a command; `pid` is 0 while, or where, it was not started."""
-
-    exit_code: int | None
-    pid: int
-
-
-@attrs.define(eq=False)
-class Output:
-    """What a command prints, and whether the last of it has come."""
-
-    limit: int
-    stdout: OutputBuffer = attrs.field(init=False)
-    stderr: OutputBuffer = attrs.field(init=False)
-    over: trio.Event = attrs.field(factory=trio.Event, init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self.stdout, self.stderr = OutputBuffer(self.limit), OutputBuffer(self.limit)
-
-    async def read(self, pieces: AsyncIterator[bytes]) -> None:
-        """Take everything until the stream ends, by whatever end: the command's state is asked
-        for elsewhere, and tells what that meant."""
-        frames = Frames({STDOUT: self.stdout.add, STDERR: self.stderr.add})
-        try:
-            async for piece in pieces:
-                frames.feed(piece)
-        except EnvironmentFailed as error:
-            log.debug("an output ended early: %s", error)
-        self.over.set()
-
-    async def wait_over(self, seconds: float) -> bool:
-        """Whether the stream ends within `seconds`."""
-        with trio.move_on_after(seconds):
-            await self.over.wait()
-        return self.over.is_set()
-
-    async def wait_silent(self) -> None:
-        """Return once the stream is over or nothing has come for a while."""
-        seen = -1
-        while seen != (seen := self.stdout.total + self.stderr.total):
-            if await self.wait_over(_SILENCE_SECONDS):
-                return
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -261,7 +186,7 @@ def _result(
     stdout, stdout_cut = output.stdout.text()
     stderr, stderr_cut = output.stderr.text()
     if state is not None and state.pid == 0 and state.exit_code is not None:
-        raise EnvironmentFailed(_why_not_started(command, stdout or stderr))
+        raise EnvironmentFailed(why_not_started(command, stdout or stderr))
     return ExecResult(
         exit_code=None if timed_out or state is None else state.exit_code,
         stdout=stdout,
@@ -270,22 +195,3 @@ def _result(
         seconds=trio.current_time() - began,
         truncated_bytes=(stdout_cut, stderr_cut),
     )
-
-
-def _why_not_started(command: Command, said: str) -> str:
-    """In the words of this package where the reason is a common one (runc says it on stdout)."""
-    reason = " ".join(said.split())
-    program = command.argv[0]
-    if "chdir to cwd" in reason or "mkdir" in reason:
-        kind = "not a directory" if "not a directory" in reason else "no such directory"
-        kind = "permission denied" if "permission denied" in reason else kind
-        return f"cannot start {program!r}: working directory {command.cwd!r}: {kind}"
-    for mark, kind in (
-        ("executable file not found", "no such program in the image"),
-        ("no such file or directory", "no such program in the image"),
-        ("argument list too long", "its arguments and variables are longer than the kernel takes"),
-        ("permission denied", "permission denied"),
-    ):
-        if mark in reason:
-            return f"cannot start {program!r}: {kind}"
-    return f"cannot start {program!r}: {reason or 'the engine does not say why'}"

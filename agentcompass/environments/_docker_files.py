@@ -7,12 +7,12 @@ import tarfile
 import time
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, cast
 
 import attrs
+import httpx
 import trio
 from trio.from_thread import check_cancelled
 
@@ -95,14 +95,14 @@ class Files:
         path, found = await self._located(source)
         if not (found.is_file or found.is_folder):
             raise EnvironmentFailed(f"{source!r} is neither a file nor a folder")
-        work = partial(
-            unpack,
-            target=target,
-            root=posixpath.basename(path) or ".",
-            exclude=exclude,
-            limits=limits,
-            check=check_cancelled,
-        )
+        root = posixpath.basename(path) or "."
+
+        def work(stream: BinaryIO) -> Transfer:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            return unpack(
+                stream, target, root=root, exclude=exclude, limits=limits, check=check_cancelled
+            )
+
         async with self._archive(path) as stream:
             try:
                 return await trio.to_thread.run_sync(work, stream)
@@ -164,7 +164,7 @@ class Files:
                 "PUT",
                 self._url,
                 query={"path": base, "noOverwriteDirNonDir": "1"},
-                content=_in_threads(batches),
+                content=_Sent(batches),
             )
         except (OSError, EngineRefused) as error:
             raise EnvironmentFailed(f"nothing can be put to {target!r}: {error}") from error
@@ -233,6 +233,17 @@ def _batches(pieces: Iterator[bytes]) -> Generator[bytes]:
     yield bytes(batch)
 
 
-async def _in_threads(batches: Iterator[bytes]) -> AsyncIterator[bytes]:
-    while batch := await trio.to_thread.run_sync(next, batches, b""):
-        yield batch
+@attrs.define(eq=False)
+class _Sent(httpx.AsyncByteStream):
+    """What is sent, made in worker threads. No generator, which a request that breaks off would
+    leave open."""
+
+    batches: Iterator[bytes]
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if batch := await trio.to_thread.run_sync(next, self.batches, b""):
+            return batch
+        raise StopAsyncIteration

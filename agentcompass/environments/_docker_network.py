@@ -8,9 +8,9 @@ import trio
 
 from agentcompass.deadlines import CleanupClock, cleanup
 from agentcompass.environments import _docker_allowlist as allowlist
+from agentcompass.environments._docker_end import remove_container
 from agentcompass.environments._docker_engine import Engine, EngineRefused
 from agentcompass.environments._docker_exec import Runner
-from agentcompass.environments._docker_remove import remove_container
 from agentcompass.errors import EnvironmentFailed
 from agentcompass.records.environment import NetworkPolicy
 

@@ -9,12 +9,16 @@ from pathlib import Path
 import attrs
 import trio
 
-from agentcompass.environments._docker_container import why_not_running
-from agentcompass.environments._docker_engine import Engine, EngineRefused
-from agentcompass.environments._docker_exec import Command, Runner
+from agentcompass.environments._docker_command import Command
+from agentcompass.environments._docker_end import (
+    death,
+    out_of_memory_kills,
+    remove_container,
+)
+from agentcompass.environments._docker_engine import Engine
+from agentcompass.environments._docker_exec import Runner
 from agentcompass.environments._docker_files import Files
 from agentcompass.environments._docker_network import Network
-from agentcompass.environments._docker_remove import remove_container
 from agentcompass.environments._launch import encode_env, make_launch
 from agentcompass.errors import EnvironmentFailed
 from agentcompass.protocols import Resource
@@ -26,6 +30,8 @@ from agentcompass.records.environment import (
 )
 
 _KILLED = 137
+# An engine hears of the end of a command before that of the container which killed it.
+_LOOKS, _BETWEEN_LOOKS_SECONDS = 3, 0.05
 # Reads its input from a file, which it takes away, and becomes the command.
 _WITH_INPUT = 'exec <"$0" && rm -f -- "$0" 2>/dev/null; exec "$@"'
 
@@ -50,6 +56,7 @@ class DockerSession:
     resource: Resource
     keep: bool
     _running: set[trio.CancelScope] = attrs.field(factory=set, init=False)
+    _memory_kills: int = attrs.field(default=0, init=False)
     _is_idle: trio.Event = attrs.field(factory=trio.Event, init=False)
 
     async def exec(
@@ -66,8 +73,11 @@ class DockerSession:
         async with self._at_work():
             asked = await self._command(command, cwd=cwd, env=env, stdin=stdin, user=user)
             result = await self.runner.run(asked, timeout_seconds)
-            if result.exit_code == _KILLED or self.runner.lost:
-                await self._refuse_if_dead(said=self.runner.lost if not result.timed_out else None)
+            if result.exit_code == _KILLED:
+                for _ in range(_LOOKS):
+                    await self._refuse_if_dead()
+                    await trio.sleep(_BETWEEN_LOOKS_SECONDS)
+                return await self._with_cause(result)
             return result
 
     async def upload(self, source: Path, target: str) -> None:
@@ -148,7 +158,7 @@ class DockerSession:
                 try:
                     yield
                 except EnvironmentFailed as error:
-                    await self._refuse_if_dead(cause=error)
+                    await self._refuse_if_dead(error)
                     raise
         finally:
             self._running.discard(scope)
@@ -157,27 +167,27 @@ class DockerSession:
         if scope.cancelled_caught:
             self._refuse_if_closed()
 
+    async def _with_cause(self, result: ExecResult) -> ExecResult:
+        seen, self._memory_kills = (
+            self._memory_kills,
+            await out_of_memory_kills(self.engine, self.name),
+        )
+        if self._memory_kills <= seen:
+            return result
+        log.warning("a process of %s was killed: out of memory", self.name)
+        note = "[killed: the container ran out of memory]\n"
+        return attrs.evolve(result, stderr=result.stderr + note)
+
     def _refuse_if_closed(self) -> None:
         if self.runner.is_closed:
             raise EnvironmentFailed("the session is closed")
 
-    async def _refuse_if_dead(
-        self, *, cause: EnvironmentFailed | None = None, said: str | None = None
-    ) -> None:
+    async def _refuse_if_dead(self, cause: EnvironmentFailed | None = None) -> None:
         """Say that the container died where an operation failed for that."""
         self._refuse_if_closed()
-        reason = said or self.runner.lost or await self._death()
+        reason = self.runner.lost or await death(self.engine, self.name)
         if reason is not None:
             raise EnvironmentFailed(reason) from cause
-
-    async def _death(self) -> str | None:
-        try:
-            about = await self.engine.call("GET", f"/containers/{self.name}/json")
-        except EngineRefused as error:
-            return f"container {self.name} is gone: somebody removed it ({error})"
-        except EnvironmentFailed:
-            return None
-        return why_not_running(self.name, about)
 
     def _path(self, path: str) -> str:
         if "\0" in path:

@@ -1,6 +1,5 @@
 """Environment `docker`: each session is a container of a Docker Engine."""
 
-import logging
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -10,38 +9,23 @@ from typing import Any, ClassVar
 import attrs
 import trio
 
-from agentcompass.deadlines import cleanup
 from agentcompass.environments._docker_allowlist import parse
 from agentcompass.environments._docker_config import DockerConfig
 from agentcompass.environments._docker_connect import endpoint
-from agentcompass.environments._docker_container import (
-    PREFIX,
-    Image,
-    create_body,
-    labels,
-    user_of,
-    why_not_running,
-    workdir_of,
-)
+from agentcompass.environments._docker_container import PREFIX
+from agentcompass.environments._docker_end import remove_container
 from agentcompass.environments._docker_engine import Engine, EngineRefused, EngineSilent
-from agentcompass.environments._docker_exec import Runner
-from agentcompass.environments._docker_files import Files
 from agentcompass.environments._docker_images import Images
 from agentcompass.environments._docker_left import labelled
-from agentcompass.environments._docker_network import HELPER_IMAGE, Network, network_mode
-from agentcompass.environments._docker_remove import remove_container
+from agentcompass.environments._docker_network import HELPER_IMAGE
+from agentcompass.environments._docker_open import Opening
 from agentcompass.environments._docker_session import DockerSession
-from agentcompass.environments._docker_users import ids_of
 from agentcompass.errors import EnvironmentFailed, UsageError
 from agentcompass.protocols import Capabilities, SessionRequest
 from agentcompass.records.environment import NetworkPolicy
 from agentcompass.records.request import EnvironmentSpec
 
-_BASH = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
 _SCRIPT = Path(__file__).with_name("docker_network_image.sh")
-_SH = ("/bin/sh", "/usr/bin/sh")
-
-log = logging.getLogger(__name__)
 
 
 class Docker:
@@ -116,22 +100,17 @@ class Docker:
         if request.plan.setup.os not in (None, "linux"):
             raise EnvironmentFailed(f"docker gives linux, not {request.plan.setup.os!r}")
         image = await self._images.ready(request.plan.setup)
-        # Known before it is asked for, so that a container half made is found all the same.
-        name = PREFIX + request.resource.id
         where = await trio.to_thread.run_sync(endpoint, os.environ)
         engine = Engine(where)
         await engine.connect()
-        await request.resource.opened({"container": name, "host": where.host})
-        is_open = False
-        try:
-            await self._start(engine, name, request, image)
-            session = await self._session(engine, name, request, image)
-            is_open = True
-        finally:
-            if not is_open:
-                with cleanup(request.cleanup):
-                    await _undo(engine, name, request)
-        return session
+        opening = Opening(
+            engine=engine,
+            name=PREFIX + request.resource.id,
+            config=self.config,
+            request=request,
+            image=image,
+        )
+        return await opening.open()
 
     async def left_over(self) -> Sequence[Mapping[str, Any]]:
         """Every container of this package on the engine, by its labels, whoever made it."""
@@ -149,66 +128,6 @@ class Docker:
         async with Engine(where) as engine:
             await remove_container(engine, name)
 
-    async def _start(
-        self, engine: Engine, name: str, request: SessionRequest, image: Image
-    ) -> None:
-        network = network_mode(request.plan.network_policy, self.config.network)
-        body = create_body(self.config, request, image, network=network)
-        query = {"name": name}
-        if self.config.platform:
-            query["platform"] = self.config.platform
-        # Shielded: a container that is being created cannot be removed before it is there.
-        with cleanup(request.cleanup):
-            await engine.call("POST", "/containers/create", query=query, body=body)
-        await trio.lowlevel.checkpoint()
-        await engine.call("POST", f"/containers/{name}/start")
-        about = await engine.call("GET", f"/containers/{name}/json")
-        if reason := why_not_running(name, about, await _last_lines(engine, name, about)):
-            raise EnvironmentFailed(f"image {image.name!r} does not stay up: {reason}")
-
-    async def _session(
-        self, engine: Engine, name: str, request: SessionRequest, image: Image
-    ) -> DockerSession:
-        files = Files(engine, name)
-        shell = await files.exists(*_SH)
-        owner = await ids_of(user_of(self.config, request, image), files)
-        files = Files(engine, name, owner)
-        workdir = workdir_of(self.config, request, image)
-        await files.make_folder(workdir)
-        plan = request.plan
-        runner = Runner(
-            engine=engine,
-            name=name,
-            shell=shell,
-            user=user_of(self.config, request, image),
-            output_limit=self.config.output_limit_bytes,
-            grace_seconds=self.config.kill_grace_seconds,
-            cleanup=request.cleanup,
-        )
-        network = Network(
-            engine=engine,
-            name=name,
-            network=self.config.network,
-            policy=plan.network_policy,
-            labels=labels(request),
-            runner=runner,
-            cleanup=request.cleanup,
-        )
-        await network.enforce(plan.network_policy)
-        return DockerSession(
-            engine=engine,
-            name=name,
-            workdir=workdir,
-            env={**self.config.env, **plan.env_variables},
-            program=await files.exists(*_BASH) or shell,
-            built_context=image.built,
-            runner=runner,
-            files=files,
-            network=network,
-            resource=request.resource,
-            keep=request.keep,
-        )
-
 
 async def _has_image(engine: Engine, name: str) -> bool:
     try:
@@ -218,31 +137,6 @@ async def _has_image(engine: Engine, name: str) -> bool:
             return False
         raise
     return True
-
-
-async def _undo(engine: Engine, name: str, request: SessionRequest) -> None:
-    try:
-        await remove_container(engine, name)
-    except EnvironmentFailed as error:
-        log.warning("container %s may be left over: %s", name, error)
-        await request.resource.release_failed(str(error))
-    else:
-        await request.resource.released()
-    finally:
-        await engine.aclose()
-
-
-async def _last_lines(engine: Engine, name: str, about: Any) -> str:
-    """What a container that ended said; nothing for one that runs."""
-    if about["State"]["Running"]:
-        return ""
-    query = {"stdout": "1", "stderr": "1", "tail": "5"}
-    try:
-        async with engine.stream("GET", f"/containers/{name}/logs", query=query) as response:
-            data = b"".join([piece async for piece in engine.pieces(response)])
-    except EngineRefused:
-        return ""
-    return " ".join(data[8:].decode(errors="replace").split())
 
 
 def _remedy(host: str, error: EngineSilent) -> str:
