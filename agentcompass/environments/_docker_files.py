@@ -199,7 +199,7 @@ class Files:
 
 @attrs.define(eq=False)
 class _Pulled:
-    """A stream of trio's as a file for a worker thread, which pulls piece by piece."""
+    """A stream of trio's as a file for a worker thread, which pulls some of it at a time."""
 
     pieces: AsyncIterator[bytes]
     _rest: memoryview = attrs.field(default=memoryview(b""), init=False)
@@ -207,10 +207,18 @@ class _Pulled:
     def read(self, size: int = -1) -> bytes:
         """At most `size` bytes, empty at the end."""
         if not self._rest:
-            self._rest = memoryview(trio.from_thread.run(anext, self.pieces, b""))
+            self._rest = memoryview(trio.from_thread.run(self._pull))
         data = bytes(self._rest[:size])
         self._rest = self._rest[size:]
         return data
+
+    async def _pull(self) -> bytes:
+        batch = bytearray()
+        async for piece in self.pieces:
+            batch += piece
+            if len(batch) >= _BATCH_BYTES:
+                break
+        return bytes(batch)
 
 
 def _only_file(stream: BinaryIO) -> bytes:
