@@ -12,7 +12,7 @@ from agentcompass.config.components import members
 from agentcompass.errors import ArtifactOverBudget, EnvironmentFailed
 from agentcompass.protocols import Environment, Session
 from agentcompass.records.environment import NetworkPolicy, Transfer, TransferLimits
-from tests.contract.environment import ALL, Provider, opened, request
+from tests.contract.environment import ALL, Provider, opened
 
 # A command that hangs would take 60 s; whoever is back before this did not wait for it.
 SOON = 20.0
