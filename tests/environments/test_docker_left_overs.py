@@ -103,6 +103,19 @@ def test_what_kill_9_leaves_is_listed_and_closed(tmp_path, phase):
     assert journal(tmp_path) == []
 
 
+def test_a_killed_run_is_finished_by_reuse_once_its_containers_are_closed(tmp_path):
+    process = run_until("run_harness", tmp_path)
+    process.kill()
+    finish(process)
+    assert call("env", "close", "results", "--all", toys=tmp_path, cwd=tmp_path).code == 0
+
+    ended = call(*arguments(tmp_path, AT_WORK="0"), "--reuse", toys=tmp_path, cwd=tmp_path)
+
+    assert ended.code == 0, ended.err
+    assert "2 of 2 tasks" in ended.err
+    assert of_run(tmp_path) == []
+
+
 def test_the_next_run_says_what_the_killed_one_left(tmp_path):
     process = run_until("run_harness", tmp_path)
     process.kill()
