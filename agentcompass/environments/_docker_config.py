@@ -17,7 +17,7 @@ def size_bytes(text: str) -> int:
     """Bytes of a size as docker spells it: 512m, 2g, a plain number; `ValueError` for others."""
     found = _SIZE.fullmatch(text.strip())
     if found is None:
-        raise ValueError(f"expected a size such as 512m or 2g, got {text!r}")
+        raise ValueError(f"memory: expected a size such as 512m or 2g, got {text!r}")
     return int(float(found[1]) * _UNITS[found[2].lower()])
 
 
@@ -30,7 +30,7 @@ def _are_mounts(_: object, __: Any, value: tuple[str, ...]) -> None:
     for mount in value:
         parts = mount.split(":")
         if len(parts) not in (2, 3) or not all(parts) or not parts[1].startswith("/"):
-            raise ValueError(f"expected HOST:CONTAINER or HOST:CONTAINER:ro, got {mount!r}")
+            raise ValueError(f"mounts: expected HOST:CONTAINER or HOST:CONTAINER:ro, got {mount!r}")
 
 
 def _parameter(default: Any, meaning: str, unit: str, validator: Any = None) -> Any:

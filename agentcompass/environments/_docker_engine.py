@@ -159,10 +159,17 @@ class Engine:
         try:
             yield
         except (httpx.HTTPError, httpx.StreamError) as error:
-            reason = str(error) or type(error).__name__
             raise EngineSilent(
-                f"the Docker Engine at {self.endpoint.host} does not answer: {reason}"
+                f"the Docker Engine at {self.endpoint.host} does not answer: {_reason(error)}"
             ) from error
+
+
+def _reason(error: BaseException) -> str:
+    """The words of the first error that has some; httpx has none for a failed handshake."""
+    deeper = error.__cause__ or error.__context__
+    if str(error) or deeper is None:
+        return str(error) or type(error).__name__
+    return _reason(deeper)
 
 
 def _version(text: str) -> tuple[int, int]:
