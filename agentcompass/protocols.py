@@ -44,10 +44,12 @@ class Capabilities:
 
     `ignores` are setup or resource fields which a task may describe and the provider only warns
     about; what `--env-params` asks for and is not in `gives` is refused in preflight.
+    `host_patterns` is whether a policy may name `*.host`.
     """
 
     network_modes: frozenset[NetworkMode] = frozenset({"public"})
     switches_network: bool = False
+    host_patterns: bool = True
     gives: frozenset[str] = frozenset()
     ignores: frozenset[str] = frozenset()
 

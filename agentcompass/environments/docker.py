@@ -37,6 +37,7 @@ class Docker:
     capabilities = Capabilities(
         network_modes=frozenset({"public", "no-network", "allowlist"}),
         switches_network=True,
+        host_patterns=False,
         gives=frozenset(
             {"image", "build_context", "build_timeout_seconds", "workdir", "user", "os"}
             | {"cpu", "memory_mb", "gpu"}
