@@ -11,7 +11,7 @@ import attrs
 from agentcompass.deadlines import CleanupClock
 from agentcompass.engine.limits import Limits
 from agentcompass.engine.retry import RetryPolicy
-from agentcompass.protocols import Benchmark, Environment, Harness, Model, Recipe
+from agentcompass.protocols import Benchmark, Environment, Harness, Model, Recipe, Resource
 from agentcompass.records.attempt import AttemptResult, TaskHeader
 from agentcompass.records.checkpoint import EvaluationCheckpoint, RetryDetail
 from agentcompass.records.metrics import MetricReport
@@ -39,6 +39,8 @@ class Store(Protocol):
     def record_plan(self, task_id: str, attempt: int, plan: Mapping[str, Any]) -> None: ...
 
     async def update_run_info(self, **fields: Any) -> None: ...
+
+    def resource(self, provider: str, task_id: str, attempt: int) -> Resource: ...
 
     def artifacts_dir(self, task_id: str, attempt: int) -> Path: ...
 

@@ -25,6 +25,7 @@ from agentcompass.store.layout import AttemptLayout, RunLayout
 from agentcompass.store.provenance import Provenance, Snapshot, now
 from agentcompass.store.reading import read_checkpoint
 from agentcompass.store.reports import metric_artifacts, write_report
+from agentcompass.store.resources import ResourceFile
 from agentcompass.store.reuse_source import ReuseSource
 from agentcompass.store.takeover import TaskTakeover
 from agentcompass.store.tasks import TaskFiles
@@ -93,6 +94,17 @@ class RunStore:
     def artifacts_dir(self, task_id: str, attempt: int) -> Path:
         """Where the artifacts of an attempt go while its task runs."""
         return self._attempt(task_id, attempt).artifacts
+
+    def resource(self, provider: str, task_id: str, attempt: int) -> ResourceFile:
+        """The entry of a sandbox that is about to be opened; nothing is written yet."""
+        return ResourceFile(
+            run_directory=self.directory,
+            provider=provider,
+            task_id=task_id,
+            attempt=attempt,
+            disk=self.disk,
+            limiter=self.limiter,
+        )
 
     async def save_evaluation_checkpoint(self, checkpoint: EvaluationCheckpoint) -> None:
         """Keep an agent's finished work, so that it can be scored again."""
