@@ -12,6 +12,7 @@ import pytest
 from agentcompass.engine.request import Outcome
 from agentcompass.engine.tree import run_job
 from agentcompass.errors import AgentCompassError
+from agentcompass.records.convert import unstructure
 from agentcompass.records.request import AttemptPlan
 from agentcompass.store.layout import RunLayout, task_folder
 from agentcompass.store.location import run_location
@@ -20,6 +21,7 @@ from agentcompass.store.reuse_source import find_reuse_source
 from tests import virtual
 from tests.fakes import MemoryStore, Script, Scripted, World, make_job
 from tests.store.disks import FaultyDisk
+from tests.summarizing.runs import summarized
 from tests.whole_runs import on_disk
 
 FOREVER = 10**9
@@ -181,6 +183,8 @@ def test_a_result_that_cannot_be_written_fails_its_task_alone(tmp_path: Path, k:
     log = RunLayout(ended.directory).log.read_text()
     assert "task t3 could not be saved: " in log
     assert f"{folder}/attempt-1/result.json: No space left on device" in log
+    afterwards = summarized(ended.directory)["metrics"]
+    assert afterwards == unstructure(ended.outcome.report)
 
 
 def test_a_run_out_of_time_ends_as_such_though_it_cannot_note_what_it_interrupts(
