@@ -53,10 +53,15 @@ async def run_execution(execution: Execution, permit: Permit, evaluate: Evaluate
 async def _run_agent(execution: Execution, session: Session) -> None:
     context = _context(execution)
     harness = execution.run.job.harness
-    if harness is None:
-        await _run_itself(execution, session, context)
-    else:
-        await _run_harness(execution, session, context, harness)
+    try:
+        if harness is None:
+            await _run_itself(execution, session, context)
+        else:
+            await _run_harness(execution, session, context, harness)
+    finally:
+        spent = {} if context.conversation is None else context.conversation.spent()
+        if spent.get("calls"):
+            execution.result.telemetry["model"] = dict(spent)
 
 
 def _context(execution: Execution) -> AgentContext:
