@@ -130,13 +130,23 @@ def responses_events(said: Said) -> list[Any]:
             kind = "response.function_call_arguments.delta"
             events.append({"type": kind, "delta": piece, **place})
         if item["type"] == "message":
-            for piece in said.text or "":
-                kind = "response.output_text.delta"
-                rest = {"content_index": 0, "logprobs": []}
-                events.append({"type": kind, "delta": piece, **place, **rest})
+            events += _text_events(said.text or "", item["content"][0], place)
         events.append({"type": "response.output_item.done", "output_index": index, "item": item})
     events.append({"type": f"response.{body['status']}", "response": body})
     return [{**event, "sequence_number": number} for number, event in enumerate(events)]
+
+
+def _text_events(
+    text: str, part: Mapping[str, Any], place: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    place = {**place, "content_index": 0}
+    begun, kind = {**part, "text": ""}, "response.output_text"
+    return [
+        {"type": "response.content_part.added", "part": begun, **place},
+        *({"type": f"{kind}.delta", "delta": piece, "logprobs": [], **place} for piece in text),
+        {"type": f"{kind}.done", "text": text, "logprobs": [], **place},
+        {"type": "response.content_part.done", "part": part, **place},
+    ]
 
 
 _STOPS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens"}
