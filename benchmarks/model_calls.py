@@ -145,7 +145,9 @@ async def streamed(port: int, calls: int, concurrency: int) -> None:
 async def plain_httpx(port: int, calls: int, concurrency: int) -> None:
     """What `httpx.AsyncClient` does by itself."""
     url = f"http://127.0.0.1:{port}/v1/chat/completions"
-    limits = httpx.Limits(max_connections=concurrency, max_keepalive_connections=concurrency, keepalive_expiry=None)
+    limits = httpx.Limits(
+        max_connections=concurrency, max_keepalive_connections=concurrency, keepalive_expiry=None
+    )
 
     async def work(turns: Iterator[int]) -> None:
         for _ in turns:
