@@ -160,6 +160,23 @@ def test_a_late_system_message_stays_in_its_place():
     assert [block["text"] for block in body["messages"][0]["content"]] == ["List.", "Hurry."]
 
 
+def test_a_system_message_may_come_in_parts():
+    parts = [{"type": "text", "text": "Be "}, "brief."]
+    messages = [{"role": "system", "content": parts}, {"role": "developer", "content": "Now."}]
+
+    body = ask_anthropic({}, [*messages, {"role": "user", "content": ["a", ""]}], ())
+
+    assert body["system"] == "Be brief.\n\nNow."
+    assert body["messages"][0]["content"] == [{"type": "text", "text": "a"}]
+
+
+def test_tools_of_another_kind_go_out_as_they_are():
+    tool = {"type": "web_search"}
+
+    assert ask_anthropic({}, ASK, [tool])["tools"] == [tool]
+    assert ask_responses({}, ASK, [tool])["tools"] == [tool]
+
+
 def test_a_number_of_tokens_is_the_users_to_choose():
     assert ask_anthropic({"max_tokens": 5}, ASK, ())["max_tokens"] == 5
 

@@ -71,6 +71,14 @@ async def test_a_missing_done_is_forgiven_once_the_reason_to_stop_has_come(clean
         assert spent["prompt_tokens"] == 100
 
 
+async def test_a_last_event_without_its_blank_line_counts():
+    data = written(events_of("anthropic", SAID)).removesuffix(b"\n\n")
+    async with talking("anthropic", stream(data)) as (chat, _):
+        reply = await chat.complete(ASK)
+
+    assert reply.finish_reason == "tool_calls"
+
+
 async def test_half_a_character_at_the_cut_is_the_cut_that_it_is():
     data = b'data: {"choices": [{"index": 0, "delta": {"content": "a \xe2\x98'
 
@@ -231,21 +239,23 @@ async def test_a_stream_to_its_end_keeps_the_connection():
     assert server.opened == 1
 
 
-datas = st.lists(st.text(st.characters(exclude_characters="\r\n", codec="utf-8"), min_size=1))
+lines = st.text(st.characters(exclude_characters="\r\n", codec="utf-8"), min_size=1)
+datas = st.lists(st.lists(lines, min_size=1, max_size=3))
 
 
 @settings(deadline=None)
 @given(datas=datas, end=st.sampled_from(["\n", "\r\n", "\r"]), cuts=st.data())
 def test_events_are_read_the_same_however_they_are_cut(datas, end, cuts):
     """Fails when a CR at the end of a piece is taken for the end of a line."""
-    text = "".join(f"event: x{end}: c{end}data: {data}{end}{end}" for data in datas).encode()
+    events = (f"event: x{end}" + "".join(f"data: {line}{end}" for line in of) for of in datas)
+    text = "".join(f"{event}: comment{end}{end}" for event in events).encode()
     places = cuts.draw(st.lists(st.integers(0, len(text)), max_size=8).map(sorted))
     bounds = [0, *places, len(text)]
     reader = EventReader()
     found = [data for start, stop in pairwise(bounds) for data in reader.feed(text[start:stop])]
     found += reader.close()
 
-    assert found == datas
+    assert found == ["\n".join(lines) for lines in datas]
 
 
 def test_lines_of_one_event_are_joined_and_bad_text_is_unusable():

@@ -47,6 +47,7 @@ NOW = 1_800_000_000.0
         ("\u0662", None),
         (formatdate(NOW + 30, usegmt=True), 30),
         (formatdate(NOW - 30, usegmt=True), 0),
+        ("Fri, 15 Jan 2027 08:00:09 -0000", 9),
         ("Fri, 99 Foo 2027 00:00:00 GMT", None),
     ],
 )
@@ -69,6 +70,12 @@ def test_a_wait_is_never_shorter_than_asked_and_never_nothing(number, asked, dic
         assert seconds is not None
         assert seconds >= max(asked or 0, 0.5)
         assert seconds <= max(60, (asked or 0) * 1.1)
+
+
+def test_the_dice_spread_a_wait():
+    assert (wait_before_try(3, None, 0), wait_before_try(3, None, 1)) == (2, 4)
+    assert wait_before_try(1, 100, 0) == 100
+    assert wait_before_try(1, 100, 1) == pytest.approx(110)
 
 
 @attrs.define(eq=False)
