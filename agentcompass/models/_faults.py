@@ -53,6 +53,10 @@ class RateLimited(ModelFailed):
         self.retry_after = retry_after
 
 
+class StreamRequired(ModelFailed):
+    """The endpoint refused a call because it only streams."""
+
+
 def severity_of(status: int) -> Severity:
     """FATAL for no access, no credit, a rate limit and a broken server; ERROR for all else."""
     return "fatal" if status in _VOID or status >= 500 else "error"
@@ -87,7 +91,10 @@ def refused(
     said = redact.excerpt(body)
     if location and 300 <= status < 400:
         said = f"redirected to {redact.line(location)}, which is not followed: {said}"
-    return _weighed(status, f"HTTP {status}: {said}", retry_after=retry_after)
+    message = f"HTTP {status}: {said}"
+    if 400 <= status < 500 and _NEEDS_STREAM.search(said):
+        return StreamRequired(message, severity=severity_of(status), status_code=status)
+    return _weighed(status, message, retry_after=retry_after)
 
 
 def reported(error: Any, body: bytes, redact: Redactor, *, partial: str) -> ModelFailed:
@@ -95,11 +102,6 @@ def reported(error: Any, body: bytes, redact: Redactor, *, partial: str) -> Mode
     said = redact.line(error_line(error) or "") or redact.excerpt(body)
     message = f"HTTP 200, but the body is an error: {said}"
     return _weighed(_status_in(error), message, partial=partial)
-
-
-def insists_on_stream(status: int, body: bytes) -> bool:
-    """Whether a refusal says that the endpoint only streams."""
-    return 400 <= status < 500 and bool(_NEEDS_STREAM.search(_said(body[:_READ])))
 
 
 def error_line(error: Any) -> str | None:

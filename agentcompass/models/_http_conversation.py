@@ -19,7 +19,7 @@ from agentcompass.models._faults import (
     ModelTimeout,
     RateLimited,
     Redactor,
-    insists_on_stream,
+    StreamRequired,
     refused,
     reported,
 )
@@ -113,21 +113,18 @@ class HttpConversation:
         self.meter.retries += 1
 
     async def _call(self, asked: Mapping[str, Any]) -> Reply:
-        endpoint = self.line.endpoint
-        if not (endpoint.streams or asked.get("stream")):
-            answer, reply = await self._exchange(asked, may_insist=True)
-            if reply is not None:
-                return reply
-            log.info("model: the endpoint only streams (HTTP %d)", answer.status)
-            endpoint.streams = True
-            self.meter.retries += 1
-        _, reply = await self._exchange(self.line.streamed(asked), may_insist=False)
-        assert reply is not None, "only a refusal to do without a stream gives none"
-        return reply
+        line = self.line
+        if line.endpoint.streams or asked.get("stream"):
+            return await self._exchange(line.streamed(asked))
+        try:
+            return await self._exchange(asked)
+        except StreamRequired as refusal:
+            log.info("model%s: %s; streaming from now on", self.where, refusal)
+        line.endpoint.streams = True
+        self.meter.retries += 1
+        return await self._exchange(line.streamed(asked))
 
-    async def _exchange(
-        self, asked: Mapping[str, Any], *, may_insist: bool
-    ) -> tuple[Answer, Reply | None]:
+    async def _exchange(self, asked: Mapping[str, Any]) -> Reply:
         line = self.line
         request = httpx.Request("POST", line.url, headers=line.headers, content=encode(asked))
         with self.meter.call() as bill:
@@ -137,12 +134,10 @@ class HttpConversation:
             )
             if answer.status != httpx.codes.OK:
                 bill.free = True
-                if may_insist and insists_on_stream(answer.status, answer.body):
-                    return answer, None
                 raise self._refusal(answer)
             reply = self._read(answer, bill)
             bill.good = True
-        return answer, attrs.evolve(reply, usage=bill.usage, seconds=trio.current_time() - began)
+        return attrs.evolve(reply, usage=bill.usage, seconds=trio.current_time() - began)
 
     def _refusal(self, answer: Answer) -> ModelFailed:
         return refused(
