@@ -1,10 +1,13 @@
 # Two commands do all the set-up on a fresh machine: `make demo` and `make test`.
 PYTHON ?= python3
+# Where `make peer` installs the peer (1 GB), and the Python 3.12 that it needs.
+PEER_VENV ?= $(HOME)/.cache/agentcompass-peer
+PEER_PYTHON ?= python3.12
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check format lint types properties mutations clean
+.PHONY: demo test check format lint types properties mutations peer bench-flat clean
 
 demo: $(VENV)/.installed
 	$(BIN)/agentcompass run starter mini_swe_agent replay --model-api-protocol replay --task-concurrency 4
@@ -29,6 +32,12 @@ properties: $(VENV)/.installed-test
 mutations: $(VENV)/.installed-test
 	$(BIN)/python -m tests.mutations
 
+peer: $(VENV)/.installed-test $(PEER_VENV)/.installed
+	AGENTCOMPASS_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python -m pytest tests/peer
+
+bench-flat: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.flat
+
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
@@ -46,3 +55,8 @@ $(VENV)/.installed-test: pyproject.toml constraints.txt $(VENV)/bin/python
 $(VENV)/.installed-check: pyproject.toml constraints.txt $(VENV)/bin/python
 	$(INSTALL) --editable '.[test,check]'
 	touch $@ $(VENV)/.installed $(VENV)/.installed-test
+
+$(PEER_VENV)/.installed:
+	$(PEER_PYTHON) -m venv $(PEER_VENV)
+	$(PEER_VENV)/bin/python -m pip install --quiet --disable-pip-version-check agentcompass==1.0.1
+	touch $@

@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     from agentcompass.records.progress import ProgressEvent
     from agentcompass.records.request import RunRequest
     from agentcompass.records.task import PreparedTask, RunResult, TaskSpec
-    from agentcompass.sdk import async_run_evaluation, async_summary, run_evaluation, summary
+    from agentcompass.sdk import (
+        async_export_run,
+        async_run_evaluation,
+        async_summary,
+        export_run,
+        run_evaluation,
+        summary,
+    )
 
 __all__ = [
     "AgentCompassError",
@@ -42,8 +49,10 @@ __all__ = [
     "UnknownComponent",
     "UsageError",
     "__version__",
+    "async_export_run",
     "async_run_evaluation",
     "async_summary",
+    "export_run",
     "run_evaluation",
     "summary",
 ]
@@ -65,7 +74,14 @@ _HOMES = {
     "records.progress": ("ProgressEvent",),
     "records.request": ("RunRequest",),
     "records.task": ("PreparedTask", "RunResult", "TaskSpec"),
-    "sdk": ("async_run_evaluation", "async_summary", "run_evaluation", "summary"),
+    "sdk": (
+        "async_export_run",
+        "async_run_evaluation",
+        "async_summary",
+        "export_run",
+        "run_evaluation",
+        "summary",
+    ),
 }
 
 

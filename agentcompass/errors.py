@@ -5,6 +5,7 @@ AgentCompassError                 code, exit_code
     ConfigInvalid                 all faults at once, each with its path
     UnknownComponent              names the known ones
     DependencyMissing             names the install command
+    PluginFailed                  a plug-in's bug outside any attempt, in one line
   RequestError                    ends one request, not its siblings; exit 1
     RequestFailed                 a final FATAL issue
     RequestTimeout                exit 124
@@ -56,6 +57,12 @@ class DependencyMissing(UsageError):
     """A component needs a package that is not installed; the message says how to install it."""
 
     code = "dependency_missing"
+
+
+class PluginFailed(UsageError):
+    """A plug-in could not be imported, built or asked; the message begins with its name."""
+
+    code = "plugin_failed"
 
 
 class RequestError(AgentCompassError):

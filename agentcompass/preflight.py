@@ -3,6 +3,7 @@
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from agentcompass.deadlines import CleanupClock
 from agentcompass.engine.job import Job, Store
 from agentcompass.engine.limits import Limits
 from agentcompass.engine.plan import asked_for
+from agentcompass.engine.planning import mode_fault
 from agentcompass.engine.retry import retry_policy
 from agentcompass.errors import ConfigInvalid, UsageError
+from agentcompass.plugin_edge import plugin_edge
 from agentcompass.protocols import Benchmark, Capabilities, Environment, Harness, Model, RunsItself
 from agentcompass.records.environment import (
     EnvironmentPlan,
@@ -28,6 +31,7 @@ from agentcompass.records.request import EnvironmentSpec, ProcessOptions, RunReq
 from agentcompass.registry import known, load
 from agentcompass.store.location import RunLocation, check_location, run_location
 from agentcompass.store.redact import Redactor
+from agentcompass.store.reuse_source import find_reuse_source
 from agentcompass.store.runs import open_run
 
 # The harness id of a benchmark that runs its own agent loop.
@@ -42,21 +46,26 @@ async def prepare_job(
     *,
     listeners: Sequence[Listener] = (),
     on_open: Callable[[Path], None] | None = None,
+    redactor: Redactor | None = None,
 ) -> Job:
     """Check everything that can be checked without creating anything, and put the job together.
 
     Raises `UsageError` in one line for what the caller has to change. `on_open` is told the run
-    directory once it is reserved.
+    directory once it is reserved; `redactor` learns what the job finds to be secret.
     """
     parts = _build(request)
     _check_wishes(request.environment, parts.environment.capabilities)
-    await parts.environment.preflight()
+    if fault := mode_fault(parts.benchmark, request.environment.evaluation_mode):
+        raise UsageError(f"--env-params: {fault}")
+    with plugin_edge(f"environment {request.environment.id!r}: preflight"):
+        await parts.environment.preflight()
     model = _model(request, parts)
     if model is not None:
         await model.preflight()
     location = run_location(Path(options.results_dir), request)
     await trio.to_thread.run_sync(check_location, location)
-    redactor = Redactor(known_secrets(request, os.environ))
+    redactor = redactor or Redactor()
+    redactor.learn(known_secrets(request, os.environ))
     return Job(
         request=request,
         benchmark=parts.benchmark,
@@ -69,6 +78,9 @@ async def prepare_job(
         timeout_seconds=options.timeout_seconds,
         open_store=_opener(request, options, location, redactor, on_open),
         redactor=redactor,
+        find_source=(
+            partial(find_reuse_source, location, request) if request.runtime.reuse else None
+        ),
         reporters=tuple(listeners),
     )
 

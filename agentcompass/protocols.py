@@ -13,7 +13,14 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 import attrs
 
 from agentcompass.deadlines import CleanupClock
-from agentcompass.records.environment import EnvironmentPlan, ExecResult, NetworkMode, NetworkPolicy
+from agentcompass.records.environment import (
+    EnvironmentPlan,
+    ExecResult,
+    NetworkMode,
+    NetworkPolicy,
+    Transfer,
+    TransferLimits,
+)
 from agentcompass.records.metrics import MetricContract
 from agentcompass.records.model import Reply
 from agentcompass.records.plan import ExecutionPlan
@@ -61,7 +68,8 @@ class Session(Protocol):
     """An open place to run commands. Paths are the task's, absolute or relative to `workdir`.
 
     Every method may raise `EnvironmentFailed`. A cancelled or timed-out `exec` has killed its whole
-    process tree before it returns or raises.
+    process tree before it returns or raises. One that may be left over where its closing is cut
+    off has a `name: str` as well, by which people find it: a folder, a container.
     """
 
     @property
@@ -89,8 +97,22 @@ class Session(Protocol):
         """Copy a host file, or the contents of a host folder, to `target`; parents are made."""
         ...
 
-    async def download(self, source: str, target: Path) -> None:
-        """Copy a file, or the contents of a folder, to the host path `target`; modes are kept."""
+    async def download(
+        self,
+        source: str,
+        target: Path,
+        *,
+        exclude: Sequence[str] = (),
+        limits: TransferLimits | None = None,
+    ) -> Transfer:
+        """Copy a file, or the contents of a folder, to the host path `target`; modes are kept.
+
+        Links stay links, and nothing is written outside `target`. `exclude` are shell patterns as
+        `tar --exclude` has them: they match a path below `source` (of a file: its name) or any end
+        of it that begins with a name, `*` also matches `/`, and what is below a folder goes with
+        it. Raises `FileNotFoundError` where there is no `source`, and `ArtifactOverBudget` as soon
+        as a limit is passed: before more than that is on the host's disk.
+        """
         ...
 
     async def read(self, path: str) -> bytes:
@@ -210,7 +232,10 @@ class Harness(Component, Protocol):
 
 
 class Benchmark(Component, Protocol):
-    """A data set and how it is scored."""
+    """A data set and how it is scored.
+
+    One that cannot be scored in every mode says by a set `evaluation_modes` in which it can.
+    """
 
     evaluation_mode: EvaluationMode
     evaluation_timeout_metrics: Mapping[str, bool | float]

@@ -1,5 +1,6 @@
 """Ids to component classes: the built-in table and entry points, imported on use."""
 
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -76,8 +77,11 @@ def load(kind: Kind, component_id: str) -> type[Any]:
     try:
         return getattr(import_module(module), name)  # type: ignore[no-any-return]
     except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if not package or package in sys.stdlib_module_names:  # nothing that could be installed
+            raise
         raise DependencyMissing(
-            f"{kind} {component_id!r} needs the package {error.name!r}: pip install {error.name}"
+            f"{kind} {component_id!r} needs the package {package!r}: pip install {package}"
         ) from error
 
 

@@ -1,5 +1,6 @@
-"""The entry points for programs: a request, or a summary of an earlier run; sync or on trio."""
+"""The entry points for programs: a request, or the summary or copy of an earlier run."""
 
+import inspect
 import logging
 import os
 import sys
@@ -19,6 +20,7 @@ from agentcompass.engine.limits import set_provider_limits
 from agentcompass.engine.request import Outcome
 from agentcompass.engine.tree import run_job
 from agentcompass.errors import RequestFailed, RequestTimeout, UsageError
+from agentcompass.exporting.copy import write_copy
 from agentcompass.metrics.summary import summary_mapping
 from agentcompass.preflight import prepare_job
 from agentcompass.progress.console import console_logging
@@ -54,15 +56,17 @@ async def async_run_evaluation(
 
     Progress and log records go to stderr, unless `progress` is `none`.
     """
+    _require_trio("run_evaluation")
+    listeners = _listeners(on_progress)
     resolved = resolve_run(settings, cwd=Path.cwd(), environ=os.environ)
     options = resolved.options
     if options.progress == "none":
-        return await evaluate(resolved.request, options, reporters=_listeners(on_progress))
+        return await evaluate(resolved.request, options, reporters=listeners)
     redactor = Redactor(known_secrets(resolved.request, os.environ))
     async with terminal(options.progress, sys.stderr) as display:
         with console_logging(display.say, options.log_level, redactor):
-            reporters = [display, *_listeners(on_progress)]
-            return await evaluate(resolved.request, options, reporters=reporters)
+            reporters = [display, *listeners]
+            return await evaluate(resolved.request, options, reporters=reporters, redactor=redactor)
 
 
 async def evaluate(
@@ -71,11 +75,19 @@ async def evaluate(
     *,
     reporters: Sequence[Reporter] = (),
     on_open: Callable[[Path], None] | None = None,
+    redactor: Redactor | None = None,
 ) -> dict[str, Any]:
-    """Run a resolved request; `on_open` is told its run directory. Raises as `run_evaluation`."""
+    """Run a resolved request; `on_open` is told its run directory. Raises as `run_evaluation`.
+
+    `redactor` learns what turns out to be secret, for what the caller itself shows.
+    """
     set_provider_limits(options.provider_limits, options.env_open_qps)
     job = await prepare_job(
-        request, options, listeners=[reporter.emit for reporter in reporters], on_open=on_open
+        request,
+        options,
+        listeners=[reporter.emit for reporter in reporters],
+        on_open=on_open,
+        redactor=redactor,
     )
     outcome = await run_job(job)
     result = _result(job, outcome)
@@ -109,6 +121,7 @@ async def async_summary(
     messages. Raises `UsageError` for what is no run or no such parameter, and `StoreError` where
     nothing can be written.
     """
+    _require_trio("summary")
     directory = Path.cwd() / run_dir
     work = partial(
         summarize,
@@ -122,6 +135,38 @@ async def async_summary(
     result = await trio.to_thread.run_sync(work, abandon_on_cancel=dry_run)
     paths = {"run_dir": str(directory), **_paths(RunLayout(directory))}
     return {**result, "paths": paths, "dry_run": dry_run}
+
+
+def export_run(**settings: Any) -> Mapping[str, str]:
+    """Copy a completed run for another program; the keywords are those of `async_export_run`."""
+    _refuse_inside_a_loop("export_run")
+    return trio.run(partial(async_export_run, **settings))
+
+
+async def async_export_run(
+    *,
+    run_dir: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    format: str = "peer",  # noqa: A002  # as the option is called
+    spell: Callable[[str], str] = str,
+) -> Mapping[str, str]:
+    """Copy the run in `run_dir` to `output`, which must not exist, as `format` has it.
+
+    Returns the paths of the copy. `output` is there whole or not at all, and `run_dir` is only
+    read. Raises `UsageError` for what is no run, for one that is not complete, and where `output`
+    exists; `StoreError` where a file cannot be read or written.
+    """
+    target = Path.cwd() / output
+    work = partial(
+        write_copy,
+        Path.cwd() / run_dir,
+        target,
+        form=format,
+        spell=spell,
+        go_on=trio.from_thread.check_cancelled,
+    )
+    await trio.to_thread.run_sync(work)
+    return _paths(RunLayout(target))
 
 
 @attrs.define(eq=False)
@@ -141,7 +186,11 @@ class _Callback:
 
 
 def _listeners(on_progress: Callable[[ProgressEvent], None] | None) -> list[Reporter]:
-    return [] if on_progress is None else [_Callback(on_progress)]
+    if on_progress is None:
+        return []
+    if not callable(on_progress) or inspect.iscoroutinefunction(on_progress):
+        raise UsageError(f"on_progress: expected a function that is not async, got {on_progress!r}")
+    return [_Callback(on_progress)]
 
 
 def _refuse_inside_a_loop(name: str) -> None:
@@ -150,6 +199,15 @@ def _refuse_inside_a_loop(name: str) -> None:
     except RuntimeError:
         return
     raise UsageError(f"{name}() cannot run inside trio; await async_{name}() there")
+
+
+def _require_trio(name: str) -> None:
+    try:
+        trio.lowlevel.current_task()
+    except RuntimeError:
+        raise UsageError(
+            f"async_{name}() runs on trio; in another event loop call {name}() in a thread"
+        ) from None
 
 
 def _result(job: Job, outcome: Outcome) -> dict[str, Any]:
@@ -165,6 +223,7 @@ def _result(job: Job, outcome: Outcome) -> dict[str, Any]:
             "status": outcome.status,
             "run_id": outcome.run_id,
             "total_tasks": outcome.total_tasks,
+            **unstructure(outcome.reuse),
             "evaluation_params": job.redactor.record(dict(request.benchmark.params)),
         },
         "metrics": unstructure(outcome.report),

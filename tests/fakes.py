@@ -21,7 +21,7 @@ from agentcompass.errors import EnvironmentFailed, EvaluationFailed, HarnessFail
 from agentcompass.protocols import AgentContext, Capabilities, Session, SessionRequest
 from agentcompass.records.attempt import AttemptResult, TaskHeader
 from agentcompass.records.checkpoint import EvaluationCheckpoint, RetryDetail
-from agentcompass.records.environment import ExecResult, NetworkPolicy
+from agentcompass.records.environment import ExecResult, NetworkPolicy, Transfer
 from agentcompass.records.issue import Issue
 from agentcompass.records.metrics import MetricContract, MetricReport, binary_contract
 from agentcompass.records.plan import ExecutionPlan
@@ -126,7 +126,7 @@ class ScriptedSession:
 
     async def upload(self, source: Path, target: str) -> None: ...
 
-    async def download(self, source: str, target: Path) -> None:
+    async def download(self, source: str, target: Path, **_: Any) -> Transfer:
         raise FileNotFoundError(source)
 
     async def read(self, path: str) -> bytes:
@@ -386,8 +386,10 @@ class MemoryStore:
         self._may_fail("write_metrics")
         self.report, self.summary = report, summary_md
 
-    async def finish(self, status: str, error: str | None) -> None:
+    async def finish(self, status: str, error: str | None, **fields: Any) -> None:
+        self._may_fail("finish")
         assert self.status is None
+        self.run_info.update(fields)
         self.status, self.error = status, error
 
 

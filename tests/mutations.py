@@ -19,12 +19,13 @@ PROPERTIES = "tests/engine/test_scheduler_properties.py"
 
 @attrs.frozen
 class Mutation:
-    """Replace `old`, which has to occur once in `file`, by `new`; `test` has to fail then."""
+    """Replace `old`, which has to occur once in `file`, by `new`; `test` of `tests` has to fail."""
 
     test: str
     file: str
     old: str
     new: str
+    tests: str = PROPERTIES
 
 
 MUTATIONS = (
@@ -68,8 +69,8 @@ MUTATIONS = (
     ),
     Mutation(
         "test_a_fault_of_one_task_changes_no_other_result",
-        "engine/attempt.py",
-        "    except (Exception, SystemExit) as error:",
+        "engine/boundary.py",
+        "    except BaseException as error:",
         "    except KeyError as error:",
     ),
     Mutation(
@@ -124,6 +125,20 @@ MUTATIONS = (
         '"pending_tasks"',
     ),
     Mutation(
+        "test_stopped_anywhere_and_reused_a_run_ends_as_if_it_had_not_been_stopped",
+        "engine/reuse.py",
+        "                return False\n",
+        "                continue\n",
+        tests="tests/engine/test_resume.py",
+    ),
+    Mutation(
+        "test_stopped_anywhere_and_reused_a_run_ends_as_if_it_had_not_been_stopped",
+        "store/takeover.py",
+        'stored.verdict == "keep"\n        }',
+        'stored.verdict != "keep"\n        }',
+        tests="tests/engine/test_resume.py",
+    ),
+    Mutation(
         "test_tasks_that_change_places_do_not_wait_for_each_other",
         "engine/limits.py",
         "        self.release()\n        await self.take(provider)\n",
@@ -132,6 +147,20 @@ MUTATIONS = (
         if mine is not None:
             mine.release_on_behalf_of(self)
 """,
+    ),
+    Mutation(
+        "test_nothing_waits_unstarted_that_could_run",
+        "engine/starting.py",
+        "        for provider in providers:\n",
+        "        for provider in list(providers)[:1]:\n",
+        tests="tests/engine/test_starting.py",
+    ),
+    Mutation(
+        "test_as_many_tasks_wait_as_there_are_slots_and_not_all",
+        "engine/starting.py",
+        "            await _let_in(limits, provider)\n",
+        "            await trio.lowlevel.checkpoint()\n",
+        tests="tests/engine/test_starting.py",
     ),
 )
 
@@ -148,7 +177,7 @@ def survives(mutation: Mutation, folder: Path) -> str | None:
         return f"its text occurs {text.count(mutation.old)} times in {mutation.file}"
     target.write_text(text.replace(mutation.old, mutation.new))
     ran = subprocess.run(
-        [sys.executable, "-m", "pytest", *QUIET, f"{PROPERTIES}::{mutation.test}"],
+        [sys.executable, "-m", "pytest", *QUIET, f"{mutation.tests}::{mutation.test}"],
         cwd=folder,
         env={
             "HYPOTHESIS_PROFILE": "ci",

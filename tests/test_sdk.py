@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import trio
 
-from agentcompass import run_evaluation
+from agentcompass import UsageError, async_run_evaluation, run_evaluation
 from agentcompass.progress.event_file import read_events
 from agentcompass.records.progress import ProgressEvent
 from tests.whole_runs import read, run
@@ -48,6 +48,67 @@ async def test_a_callback_is_told_every_event_in_the_order_of_the_file(tmp_path:
     assert [(e.event, e.task_id, e.phase) for e in told] == [
         (e.event, e.task_id, e.phase) for e in written
     ]
+
+
+async def never_awaited(_event: ProgressEvent) -> None: ...
+
+
+def itself() -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    value["again"] = value
+    return value
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"on_progress": 5}, "on_progress: expected a function that is not async, got 5"),
+        ({"on_progress": never_awaited}, "on_progress: expected a function that is not async"),
+        ({"model_params": itself()}, "model_params: nested too deep, holds itself"),
+        ({"model_params": {"x": [object()]}}, "model_params: holds what JSON cannot: .*object"),
+        ({"environment_params": itself()}, "environment_params: nested too deep, holds itself"),
+        (
+            {"environment_params": {"nope": 1}},
+            "unknown key nope; known: .*operation_timeout.*; of every environment: setup, ",
+        ),
+        (
+            {
+                "execution_params": {
+                    "retry_min_delay_seconds": 9,
+                    "retry_max_delay_seconds": 3,
+                }
+            },
+            "retry_min_delay_seconds: 9 s is more than retry_max_delay_seconds, 3",
+        ),
+    ],
+)
+async def test_what_no_program_can_mean_is_refused_in_one_line(
+    tmp_path: Path, given: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
+        await run(tmp_path, {"a": {}}, **given)
+
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "results").exists()
+
+
+def test_another_event_loop_is_told_what_to_call() -> None:
+    awaited = async_run_evaluation(benchmark="starter")
+    with pytest.raises(UsageError, match=r"call run_evaluation\(\) in a thread"):
+        awaited.send(None)
+
+
+async def test_metrics_that_cannot_be_written_fail_the_run_and_are_returned(tmp_path: Path) -> None:
+    def takes_the_place(event: ProgressEvent) -> None:
+        if event.event == "summary_started":
+            [run_info] = (tmp_path / "results").rglob("run_info.json")
+            run_info.with_name("metrics.json").mkdir()
+
+    ran = await run(tmp_path, {"a": {}}, on_progress=takes_the_place)
+
+    assert str(ran.raised).endswith("metrics.json: Is a directory")
+    assert ran.result["metrics"]["series"][0]["value"] == 1.0
+    assert read(ran.directory / "run_info.json")["status"] == "failed"
 
 
 async def test_requests_at_once_share_settings_and_change_none(tmp_path: Path) -> None:

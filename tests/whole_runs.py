@@ -78,10 +78,10 @@ async def run(
         return Ran(error.result, error)
 
 
-def on_disk(job: Job, folder: Path) -> Job:
-    """The job with a real run directory below `folder`."""
+def on_disk(job: Job, folder: Path, **store: Any) -> Job:
+    """The job with a real run directory below `folder`; `store` are options of `open_run`."""
     location = run_location(folder, job.request)
-    options: dict[str, Any] = {"request": job.request, "redactor": job.redactor}
+    options: dict[str, Any] = {"request": job.request, "redactor": job.redactor, **store}
     return attrs.evolve(job, open_store=lambda clock: open_run(location, cleanup=clock, **options))
 
 

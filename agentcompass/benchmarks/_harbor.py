@@ -14,7 +14,7 @@ from agentcompass.benchmarks._rewards import main_reward
 from agentcompass.benchmarks._selection import select
 from agentcompass.benchmarks._task_folder import find_replies, find_tasks, load_task
 from agentcompass.benchmarks._verifier import Verifier, read_rewards, transcript
-from agentcompass.errors import EnvironmentFailed, EvaluationFailed
+from agentcompass.errors import EnvironmentFailed
 from agentcompass.protocols import Session
 from agentcompass.records.issue import Issue
 from agentcompass.records.metrics import MetricContract, binary_contract, scalar_contract
@@ -55,6 +55,7 @@ class HarborBenchmark:
     """The benchmark over one folder of tasks, `root`; subclasses say where it is."""
 
     evaluation_mode: EvaluationMode = "reuse"
+    evaluation_modes: frozenset[EvaluationMode] = frozenset({"reuse", "fresh"})
 
     def __init__(self, config: HarborConfig, root: Path) -> None:
         self.config = config
@@ -103,8 +104,7 @@ class HarborBenchmark:
         session: Session | None,
     ) -> None:
         """Bring in the tests, and empty the folders of the verdict."""
-        if session is None:
-            raise EvaluationFailed("task folders are scored in an environment: not in mode none")
+        assert session is not None, "none is not among the evaluation modes"
         if plan.evaluation_mode == "fresh":
             await _lay_out_again(task, session)
         await _verifier(task).lay_out(session)
@@ -118,7 +118,7 @@ class HarborBenchmark:
         session: Session | None,
     ) -> None:
         """Run tests/test.sh and score by the reward that it leaves; see `_verifier` for faults."""
-        assert session is not None, "prepare_evaluation refuses mode none"
+        assert session is not None, "none is not among the evaluation modes"
         ended = await _verifier(task).run(session)
         result.artifacts["verifier"] = transcript(ended)
         self._score(await read_rewards(session, ended), result)

@@ -24,9 +24,18 @@ def select(tasks: Iterable[TaskSpec], sample_ids: Sequence[str] | None) -> tuple
         raise UsageError(f"the data set has more than one task with the id {_names(twice)}")
     if sample_ids is None:
         return tuple(known.values())
-    _check(sample_ids, known)
-    wanted = set(sample_ids)
+    names = [as_utf8(name) for name in sample_ids]
+    _check(names, known)
+    wanted = set(names)
     return tuple(task for task_id, task in known.items() if task_id in wanted)
+
+
+def as_utf8(name: str) -> str:
+    """A file name, or part of an argument, that Python has read by a locale that is not UTF-8."""
+    try:
+        return name.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # typed as half a character; no name of a file is
+        return name
 
 
 def _check(sample_ids: Sequence[str], known: Iterable[str]) -> None:

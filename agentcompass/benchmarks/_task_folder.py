@@ -10,6 +10,7 @@ import attrs
 from agentcompass.benchmarks import _task_spec
 from agentcompass.benchmarks._context import COMPOSE_FILES, DOCKERFILE, dockerfile_workdir
 from agentcompass.benchmarks._host_variables import resolve
+from agentcompass.benchmarks._selection import as_utf8
 from agentcompass.benchmarks._task_toml import NAME, TaskToml, TaskTomlInvalid, parse_task_toml
 from agentcompass.errors import UsageError
 from agentcompass.records.environment import EnvironmentSetup
@@ -77,7 +78,7 @@ class _Reader:
     def read(self) -> TaskSpec:
         toml = self._toml()
         spec = TaskSpec(
-            task_id=self.folder.name,
+            task_id=as_utf8(self.folder.name),
             instruction=self._instruction(),
             category=toml.category,
             metadata=self._metadata(toml),

@@ -7,14 +7,14 @@ from typing import Any
 import asyncclick as click
 
 from agentcompass._version import __version__
-from agentcompass.cli.bugs import SECRETS, report_bug
+from agentcompass.cli.bugs import masker, report_bug
 from agentcompass.cli.config import config
+from agentcompass.cli.export import export
 from agentcompass.cli.list import list_components
 from agentcompass.cli.output import degrade_to_escapes, tell
 from agentcompass.cli.run import run
 from agentcompass.cli.summary import summary
 from agentcompass.errors import AgentCompassError
-from agentcompass.store.redact import Redactor
 
 
 class CommandLine(click.Group):
@@ -33,7 +33,7 @@ class CommandLine(click.Group):
             tell(f"Error: {' '.join(error.format_message().split())}")
             code = error.exit_code
         except AgentCompassError as error:
-            tell(f"Error: {Redactor(SECRETS).known(str(error))}")
+            tell(f"Error: {masker().known(str(error))}")
             code = error.exit_code
         except click.Abort:
             code = 130
@@ -48,6 +48,7 @@ async def commands() -> None:
 
 commands.add_command(run)
 commands.add_command(summary)
+commands.add_command(export)
 commands.add_command(list_components)
 commands.add_command(config)
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from agentcompass.cli.bugs import SECRETS
+from agentcompass.cli.bugs import REDACTOR
 from agentcompass.cli.output import tell
 from agentcompass.cli.result import fatal_issues, show_result
 from agentcompass.cli.signals import Signalled, run_under_signals
@@ -35,6 +35,7 @@ class Evaluate(Protocol):
         *,
         reporters: Sequence[Reporter] = (),
         on_open: Callable[[Path], None] | None = None,
+        redactor: Redactor | None = None,
     ) -> Mapping[str, Any]:
         """Run the request; raises `AgentCompassError`, and passes a cancellation on."""
         ...
@@ -54,14 +55,12 @@ class _Ending:
 
 async def measure(resolved: Resolved, evaluate: Evaluate) -> None:
     """Run the request and write its result; raises what decides about the exit code."""
-    secrets = known_secrets(resolved.request, os.environ)
-    SECRETS.update(secrets)
-    redactor = Redactor(secrets)
+    REDACTOR.learn(known_secrets(resolved.request, os.environ))
     ending = _Ending()
     async with terminal(resolved.options.progress, sys.stderr) as display:
-        with console_logging(display.say, resolved.options.log_level, redactor):
+        with console_logging(display.say, resolved.options.log_level, REDACTOR):
             signalled = await _run(resolved, evaluate, ending, display)
-    _conclude(ending, signalled, redactor)
+    _conclude(ending, signalled)
 
 
 async def _run(
@@ -70,7 +69,11 @@ async def _run(
     async def work() -> None:
         try:
             ending.result = await evaluate(
-                resolved.request, resolved.options, reporters=[display], on_open=ending.opened
+                resolved.request,
+                resolved.options,
+                reporters=[display],
+                on_open=ending.opened,
+                redactor=REDACTOR,
             )
         except AgentCompassError as error:
             ending.error = error
@@ -83,14 +86,14 @@ async def _run(
     )
 
 
-def _conclude(ending: _Ending, signalled: Signalled, redactor: Redactor) -> None:
+def _conclude(ending: _Ending, signalled: Signalled) -> None:
     error = ending.error or (None if ending.result is not None else _cancelled(ending, signalled))
     result = error.result if isinstance(error, RequestError) else ending.result
     if result:
         show_result(result, ending.directory)
     if error is not None and ending.directory is not None:
         for line in fatal_issues(ending.directory):
-            tell(redactor.text(line))
+            tell(REDACTOR.text(line))
     if error is not None:
         raise error
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import TextIO
 
+from agentcompass.errors import StoreError
 from agentcompass.progress.text import visible
 
 
@@ -17,7 +18,10 @@ def degrade_to_escapes() -> None:
 
 
 def emit(text: str) -> None:
-    """Write lines of the result; a reader that has gone away does not make a command fail."""
+    """Write lines of the result; a reader that has gone away does not make a command fail.
+
+    Raises `StoreError` where they cannot be written.
+    """
     _write(sys.stdout, f"{text}\n")
 
 
@@ -54,6 +58,9 @@ def _drawn(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     for row in rows:
         table.add_row(*(Text(visible(cell), overflow="fold") for cell in row))
     console = Console(file=sys.stdout)
+    unbounded = console.options.update(width=100_000)
+    if console.measure(table, options=unbounded).minimum > console.width:
+        return plain_table(headers, rows)  # it would cut words, and at last leave cells empty
     with console.capture() as captured:
         console.print(table)
     return captured.get().rstrip("\n")
@@ -69,6 +76,8 @@ def _write(stream: TextIO | None, text: str) -> None:
     try:
         stream.write(text)
         stream.flush()
-    except BrokenPipeError:
+    except OSError as error:
         # What is left in the buffer would fail again when the interpreter ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if stream is sys.stdout and not isinstance(error, BrokenPipeError):
+            raise StoreError(f"standard output cannot be written: {error.strerror}") from error

@@ -21,10 +21,17 @@ def show_result(result: Mapping[str, Any], directory: Path | None) -> None:
     series = result.get("metrics", {}).get("series", ())
     if series:
         emit_table(_HEADERS, [_row(entry) for entry in series])
+    if "reused_from" in metadata:
+        emit(_reuse(metadata))
     if result.get("evaluation_failed"):
         emit("No official score: some tasks ended with a FATAL issue; values are for reference.")
     if directory is not None:
         emit(f"Run directory: {directory}")
+
+
+def _reuse(metadata: Mapping[str, Any]) -> str:
+    counts = ", ".join(f"{count} {kind}" for kind, count in metadata["reuse_counts"].items())
+    return visible(f"Attempts: {counts}; from run {metadata['reused_from'].get('run_id')}")
 
 
 def fatal_issues(directory: Path) -> Iterator[str]:

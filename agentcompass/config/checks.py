@@ -13,8 +13,6 @@ from agentcompass.registry import known
 
 # What is asked for by a value other than "off", and is refused until it is there.
 _LATER: Mapping[tuple[str, ...], str] = {
-    ("runtime", "reuse"): "reusing an earlier run",
-    ("runtime", "reuse_run_id"): "reusing an earlier run",
     ("runtime", "recipe_dirs"): "loading recipes from a folder",
     ("runtime", "auto_install_dependencies"): "installing dependencies",
     ("execution", "analysis_params"): "choosing analyzers",
@@ -24,7 +22,9 @@ _LATER: Mapping[tuple[str, ...], str] = {
 def section_faults(tree: Mapping[str, Any], settings: Sequence[Setting]) -> Iterator[str]:
     """The faults of the merged sections `execution` and `runtime`, each under its source."""
     yield from _later(tree, settings)
+    yield from _reuse(tree, settings)
     yield from _patterns(tree, settings)
+    yield from _delays(tree, settings)
     yield from _recipes(tree, settings)
     yield from _artifacts(tree, settings)
     yield from _providers(tree, settings)
@@ -34,6 +34,12 @@ def _later(tree: Mapping[str, Any], settings: Sequence[Setting]) -> Iterator[str
     for path, what in _LATER.items():
         if pick(tree, path):
             yield f"{origin(settings, path)}: {what} is not in this version yet"
+
+
+def _reuse(tree: Mapping[str, Any], settings: Sequence[Setting]) -> Iterator[str]:
+    path = ("runtime", "reuse_run_id")
+    if pick(tree, path) and pick(tree, ("runtime", "reuse")) is None:
+        yield f"{origin(settings, path)}: names the run to reuse; ask for that with reuse as well"
 
 
 def _patterns(tree: Mapping[str, Any], settings: Sequence[Setting]) -> Iterator[str]:
@@ -46,6 +52,14 @@ def _patterns(tree: Mapping[str, Any], settings: Sequence[Setting]) -> Iterator[
         except re.error as error:
             label = origin(settings, path)
             yield f"{label}: {pattern!r} is not a regular expression: {error}"
+
+
+def _delays(tree: Mapping[str, Any], settings: Sequence[Setting]) -> Iterator[str]:
+    path = ("execution", "retry_min_delay_seconds")
+    least, most = pick(tree, path), pick(tree, ("execution", "retry_max_delay_seconds"))
+    if least is not None and most is not None and least > most:
+        label = origin(settings, path)
+        yield f"{label}: {least:g} s is more than retry_max_delay_seconds, {most:g}"
 
 
 def _recipes(tree: Mapping[str, Any], settings: Sequence[Setting]) -> Iterator[str]:

@@ -1,35 +1,28 @@
 """Components by id: their class, and an instance from checked parameters."""
 
-import logging
 from collections.abc import Mapping
+from inspect import get_annotations
 from typing import Any
 
 import attrs
 
 from agentcompass.config import environment
-from agentcompass.errors import ConfigInvalid, UsageError
+from agentcompass.errors import ConfigInvalid, PluginFailed
+from agentcompass.plugin_edge import plugin_edge
+from agentcompass.protocols import Analyzer, Benchmark, Environment, Harness, Recipe
 from agentcompass.records.convert import structure_settings
 from agentcompass.records.request import EnvironmentSpec
 from agentcompass.registry import PLANNED, Kind, known, load
 
-log = logging.getLogger(__name__)
-
 NO_HARNESS = "none"  # the id that lets a benchmark run its own agent loop
 
-# What the import of a foreign module may raise when the module itself is at fault.
-_IMPORT_FAULTS = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    ImportError,
-    LookupError,
-    NameError,
-    OSError,
-    RuntimeError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-)
+_SEAMS: Mapping[Kind, type[Any]] = {
+    "benchmark": Benchmark,
+    "harness": Harness,
+    "environment": Environment,
+    "recipe": Recipe,
+    "analyzer": Analyzer,
+}
 
 
 def component_class(kind: Kind, component_id: str) -> type[Any]:
@@ -38,16 +31,9 @@ def component_class(kind: Kind, component_id: str) -> type[Any]:
     Raises `UsageError`: an id that is not known, a package that is missing, or a module that
     cannot be imported, with the reason in one line.
     """
-    try:
+    where = known(kind).get(component_id, component_id)
+    with plugin_edge(f"{kind} {component_id!r} ({where}) cannot be imported"):
         return load(kind, component_id)
-    except _IMPORT_FAULTS as error:
-        log.debug("the import of %s %r failed", kind, component_id, exc_info=error)
-        where = known(kind).get(component_id, component_id)
-        reason = (str(error).splitlines() or [""])[0]
-        raise UsageError(
-            f"{kind} {component_id!r} ({where}) cannot be imported: "
-            f"{type(error).__name__}: {reason}"
-        ) from error
 
 
 def build_component(kind: Kind, component_id: str, params: Mapping[str, Any], *, path: str) -> Any:
@@ -56,7 +42,19 @@ def build_component(kind: Kind, component_id: str, params: Mapping[str, Any], *,
     An environment takes its own parameters only, not those common to all providers.
     """
     component = component_class(kind, component_id)
-    return component(structure_settings(params, component.Config, path=path))
+    settings = structure_settings(params, component.Config, path=path)
+    name = f"{kind} {component_id!r}"
+    with plugin_edge(f"{name}: __init__"):
+        built = component(settings)
+    if missing := [member for member in members(_SEAMS[kind]) if not hasattr(built, member)]:
+        raise PluginFailed(f"{name} lacks {', '.join(missing)}; see agentcompass.protocols")
+    return built
+
+
+def members(seam: type[Any]) -> list[str]:
+    """The names of all that a protocol asks for."""
+    found = {name for base in seam.__mro__ for name in {**vars(base), **get_annotations(base)}}
+    return sorted(name for name in found if not name.startswith("_"))
 
 
 def params_faults(kind: Kind, component: type[Any], params: Mapping[str, Any]) -> list[str]:
@@ -66,10 +64,17 @@ def params_faults(kind: Kind, component: type[Any], params: Mapping[str, Any]) -
     """
     common, own = environment.split(params) if kind == "environment" else ({}, params)
     faults = _structure_faults(own, component.Config)
+    if kind == "environment":
+        faults = [_naming_common(fault) for fault in faults]
     if common:
         faults += _structure_faults({"id": "", **common}, EnvironmentSpec)
         faults += environment.common_faults(common)
     return faults
+
+
+def _naming_common(fault: str) -> str:
+    of_all = f"; of every environment: {', '.join(environment.COMMON)}"
+    return f"{fault}{of_all}" if ": unknown key " in fault else fault
 
 
 def is_planned_or_known(kind: Kind, component_id: str) -> bool:

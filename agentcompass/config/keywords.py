@@ -1,7 +1,8 @@
 """The keywords of `run_evaluation`, which are also the options of `run`, as settings."""
 
+import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from agentcompass.config.settings import Setting
@@ -66,6 +67,19 @@ def keyword_settings(
         for name, place in places.items()
         if values.get(name) is not None
     ]
+
+
+def unwritable_faults(values: Mapping[str, Any], spell: Callable[[str], str]) -> Iterator[str]:
+    """The mappings that hold themselves, and what of the model's parameters no request can hold."""
+    for name, value in values.items():
+        default = os.fspath if name == "model_params" else repr
+        try:
+            json.dumps(dict(value) if isinstance(value, Mapping) else None, default=default)
+        except (RecursionError, ValueError):
+            yield f"{spell(name)}: nested too deep, holds itself, or holds bytes"
+        except TypeError as error:
+            if name == "model_params":
+                yield f"{spell(name)}: holds what JSON cannot: {error}"
 
 
 def config_paths(values: Mapping[str, Any]) -> list[str]:

@@ -8,10 +8,11 @@ import attrs
 
 from agentcompass.config import environment
 from agentcompass.config.gather import Gathered, gather
-from agentcompass.config.keywords import COMPONENTS, config_paths
+from agentcompass.config.keywords import COMPONENTS, config_paths, unwritable_faults
 from agentcompass.config.model import model_spec
 from agentcompass.config.parameters import Params, component_params
 from agentcompass.config.sections import OutputSection, RuntimeSection, all_limits, all_paces
+from agentcompass.errors import ConfigInvalid
 from agentcompass.records.convert import structure_settings
 from agentcompass.records.request import (
     ComponentSpec,
@@ -51,6 +52,8 @@ def resolve_run(
     `execution_params`, the other keywords. `spell` tells how the caller writes a keyword, for
     messages. `values` are not changed. Raises `ConfigInvalid` with every fault at once.
     """
+    if unwritable := list(unwritable_faults(values, spell)):
+        raise ConfigInvalid(unwritable)  # what holds itself could not even be merged
     faults: list[str] = []
     ids = _ids(values, spell, faults)
     found = gather(values, ids, cwd=cwd, environ=environ, spell=spell)

@@ -10,9 +10,7 @@ import attrs
 from agentcompass.config.settings import leaves
 from agentcompass.records.credentials import is_secret_name
 from agentcompass.records.request import RunRequest
-
-MASK = "********"
-SHORTEST = 8  # shorter values would mask parts of ordinary words
+from agentcompass.records.spellings import SHORTEST, Spellings
 
 _USER_INFO = re.compile(r"://(?:[^\s/@:]*:)?([^\s/@:]+)@")
 _QUERY = re.compile(r"[?&]([\w.-]+)=([^\s&#]+)")
@@ -40,10 +38,8 @@ def known_secrets(request: RunRequest, environ: Mapping[str, str]) -> frozenset[
 
 
 def masked(text: str, secrets: frozenset[str]) -> str:
-    """`text` without any of the secrets; the longest go first, since one may hold another."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, MASK)
-    return text
+    """`text` without any of the secrets."""
+    return Spellings(secrets).masked(text)
 
 
 def _in_url(text: str) -> Iterator[str]:

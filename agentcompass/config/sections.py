@@ -35,6 +35,13 @@ def _none_negative(
             raise ValueError(f"{attribute.name}.{name} must be at least 0, not {number:g}")
 
 
+def _piece(_instance: object, attribute: "attrs.Attribute[Any]", value: str | None) -> None:
+    if value is None:
+        return
+    if value.strip() in ("", ".", "..") or re.search(r"[/\\\x00-\x1f\x7f]", value):
+        raise ValueError(f"{attribute.name} must be a plain name of one folder, not {value!r}")
+
+
 @attrs.frozen(kw_only=True)
 class RuntimeSection:
     """Section `runtime`: settings of the process. A limit, pace or timeout of 0 is none."""
@@ -51,7 +58,7 @@ class RuntimeSection:
     auto_install_dependencies: bool = False
     recipe_dirs: tuple[str, ...] = ()
     reuse: bool = False
-    reuse_run_id: str | None = None
+    reuse_run_id: str | None = attrs.field(default=None, validator=_piece)
     checkpoint_resume: bool = True
 
 
@@ -63,13 +70,6 @@ def all_limits(runtime: RuntimeSection) -> dict[str, int]:
 def all_paces(runtime: RuntimeSection) -> dict[str, float]:
     """Opens a second allowed by provider, with the default of each remote one; 0 is no pace."""
     return {**_PACES, **runtime.env_open_qps}
-
-
-def _piece(_instance: object, attribute: "attrs.Attribute[Any]", value: str | None) -> None:
-    if value is None:
-        return
-    if value.strip() in ("", ".", "..") or re.search(r"[/\\\x00-\x1f\x7f]", value):
-        raise ValueError(f"{attribute.name} must be a plain name of one folder, not {value!r}")
 
 
 def _pieces(_instance: object, attribute: "attrs.Attribute[Any]", value: str) -> None:

@@ -1,22 +1,19 @@
 """What an execution leaves behind: collected from the agent's session, restored for a verifier."""
 
-from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
-
-import attrs
 import trio
+from trio.from_thread import check_cancelled
 
 from agentcompass.deadlines import deadline
-from agentcompass.engine.digest import digest_tree
+from agentcompass.engine.artifact_check import ArtifactsInvalid, validate_artifacts
+from agentcompass.engine.artifact_entries import artifact_entries
+from agentcompass.engine.collection import Collection, first_few
+from agentcompass.engine.execution_state import Execution
+from agentcompass.engine.secret_scan import SecretScan
 from agentcompass.errors import ArtifactOverBudget, EnvironmentFailed
 from agentcompass.protocols import Session
-from agentcompass.records.artifacts import ArtifactEntry, ArtifactManifest, EntryStatus
+from agentcompass.records.artifacts import ArtifactManifest
 from agentcompass.records.plan import ExecutionPlan
-from agentcompass.records.request import ArtifactLimits
-from agentcompass.records.task import ArtifactSpec, CollectCommand
-
-# Collected from every task that saves artifacts, whether or not it declares any.
-IMPLICIT = ArtifactSpec(source="/logs/artifacts")
+from agentcompass.records.task import CollectCommand
 
 
 async def run_collect_commands(session: Session, plan: ExecutionPlan) -> None:
@@ -50,66 +47,67 @@ async def _collect(session: Session, command: CollectCommand) -> None:
         )
 
 
-async def download_artifacts(
-    session: Session, plan: ExecutionPlan, target: Path, *, reference: str
-) -> ArtifactManifest:
-    """Copy the declared artifacts and the implicit folder to the host folder `target`.
+async def download_artifacts(execution: Execution, session: Session) -> None:
+    """Copy the declared artifacts and the implicit folder to the attempt's artifacts folder.
 
-    `reference` is `target` relative to the run directory. Raises `ArtifactOverBudget` for what
-    exceeds the limits, in bytes or entries or seconds.
+    However this ends, `execution.manifest` says what became of each. Raises `ArtifactOverBudget`
+    as soon as they together exceed the limits of bytes, entries or seconds.
     """
-    limits = plan.artifact_limits
-    entries = []
-    with deadline(limits.timeout_seconds, stretch="artifact download", error=ArtifactOverBudget):
-        for spec in (IMPLICIT, *plan.artifacts):
-            entries.append(await _download(session, spec, target))
-            await trio.to_thread.run_sync(_check_budget, target, limits, abandon_on_cancel=True)
-    return ArtifactManifest(directory=reference, complete=True, entries=tuple(entries))
-
-
-async def _download(session: Session, spec: ArtifactSpec, target: Path) -> ArtifactEntry:
-    destination = spec.destination or spec.source.lstrip("/")
-    if ".." in PurePosixPath(destination).parts or destination.startswith("/"):
-        raise EnvironmentFailed(f"artifact destination {destination!r} leaves the artifacts folder")
-    local = target / destination
+    plan = execution.plan
+    collection = Collection(
+        session=session,
+        folder=execution.artifacts_dir,
+        limits=plan.artifact_limits,
+        entries=list(artifact_entries(plan)),
+        scan=SecretScan(execution.run.job.redactor),
+    )
+    seconds = plan.artifact_limits.timeout_seconds
     try:
-        await session.download(spec.source, local)
-    except FileNotFoundError:
-        return _entry(spec, destination, status="missing")
-    found = await trio.to_thread.run_sync(digest_tree, local, abandon_on_cancel=True)
-    return attrs.evolve(
-        _entry(spec, destination, status="collected"),
-        kind=found.kind,
-        sha256=found.sha256,
-        size_bytes=found.size_bytes,
-        file_count=found.file_count,
-    )
+        with deadline(seconds, stretch="artifact download", error=ArtifactOverBudget):
+            await collection.collect()
+    except BaseException as error:
+        collection.break_off(error)
+        raise
+    finally:
+        execution.manifest = collection.manifest(execution.artifacts_reference)
+        _warn(execution, collection)
 
 
-def _entry(spec: ArtifactSpec, destination: str, *, status: EntryStatus) -> ArtifactEntry:
-    return ArtifactEntry(
-        source=spec.source,
-        destination=destination,
-        exclude=spec.exclude,
-        service=spec.service,
-        status=status,
-    )
+def _warn(execution: Execution, collection: Collection) -> None:
+    if skipped := collection.skipped:
+        message = f"special files (sockets, pipes, devices) were not collected: {len(skipped)}"
+        execution.warn(
+            "collect", "special_files_skipped", f"{message}: {first_few(sorted(skipped))}"
+        )
+    if found := [str(file.relative_to(collection.folder)) for file in collection.scan.found]:
+        message = f"files that were collected hold a known secret, and keep it: {len(found)}"
+        execution.warn("collect", "secret_in_artifact", f"{message}: {first_few(found)}")
 
 
-def _check_budget(folder: Path, limits: ArtifactLimits) -> None:
-    size = 0
-    for files, path in enumerate(folder.rglob("*"), start=1):
-        size += path.lstat().st_size
-        if files > limits.max_files or size > limits.max_mb * 2**20:
-            raise ArtifactOverBudget(
-                f"artifacts exceed {limits.max_mb} MB or {limits.max_files} entries"
-            )
+async def restore_artifacts(execution: Execution, session: Session) -> None:
+    """Put what was collected where it came from, in a fresh session.
 
-
-async def restore_artifacts(
-    session: Session, entries: Sequence[ArtifactEntry], folder: Path
-) -> None:
-    """Put what was collected where it came from, in a fresh session."""
-    for entry in entries:
+    All of it is compared with its manifest first: raises `EnvironmentFailed` where it has changed.
+    """
+    manifest = execution.manifest
+    if manifest is None:
+        return
+    seconds = execution.plan.artifact_limits.timeout_seconds
+    with deadline(seconds, stretch="artifact validation", error=RestoreTimeout):
+        await trio.to_thread.run_sync(_validate, execution, manifest)
+    for entry in manifest.entries:
         if entry.status == "collected":
-            await session.upload(folder / entry.destination, entry.source)
+            await session.upload(execution.artifacts_dir / entry.destination, entry.source)
+
+
+class RestoreTimeout(EnvironmentFailed):
+    """Comparing the artifacts with their manifest took longer than an artifact operation may."""
+
+    phase = "evaluate"
+
+
+def _validate(execution: Execution, manifest: ArtifactManifest) -> None:
+    try:
+        validate_artifacts(execution.artifacts_dir, manifest, check=check_cancelled)
+    except ArtifactsInvalid as error:
+        raise EnvironmentFailed(str(error), phase="evaluate", code=error.code) from None

@@ -1,22 +1,24 @@
 """One attempt: executions until one is good or the retries are used up."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 
 import attrs
 import trio
 
 from agentcompass.deadlines import cleanup
+from agentcompass.engine.boundary import boundary
 from agentcompass.engine.events import TaskEvents
 from agentcompass.engine.execution_state import Execution
-from agentcompass.engine.issues import issue_from
 from agentcompass.engine.job import Run
 from agentcompass.engine.limits import Permit
 from agentcompass.engine.plan import plan_record
 from agentcompass.engine.planning import bare_plan, plan_task
+from agentcompass.engine.recovery import CheckpointUnusable, recover
 from agentcompass.engine.results import attempt_result
 from agentcompass.engine.retry import Retry
+from agentcompass.errors import StoreError
+from agentcompass.progress.console import FILE_ONLY
 from agentcompass.protocols import Session
 from agentcompass.records.attempt import AttemptResult, TaskHeader
 from agentcompass.records.checkpoint import RetryDetail
@@ -48,13 +50,16 @@ async def run_attempt(
     retries = 0
     try:
         if not execution.is_fatal:  # planning is not retried
-            await _execute(execution, run_execution)
+            execution = await _first(attempt, execution, run_execution, run_evaluation)
             while retry := attempt.run.job.retry.decide(
                 execution.result.issues, used=retries, may_rescore=execution.may_rescore
             ):
                 retries += 1
-                await _back_off(attempt, execution, retry, retries)
-                execution = await _again(attempt, execution, retry, run_execution, run_evaluation)
+                with boundary(execution):  # what cannot be set aside is not retried
+                    await _back_off(attempt, execution, retry, retries)
+                    execution = await _again(
+                        attempt, execution, retry, run_execution, run_evaluation
+                    )
     except trio.Cancelled:
         await _record_interruption(attempt, execution, retries)
         raise
@@ -68,7 +73,8 @@ async def run_attempt(
 def _log_issues(execution: Execution) -> None:
     for issue in execution.result.issues:
         level = logging.INFO if issue.severity == "warning" else logging.WARNING
-        log.log(level, "%s: %s %s", execution.name, issue.severity, issue.text)
+        text = (execution.name, issue.severity, issue.text)
+        log.log(level, "%s: %s %s", *text, extra=FILE_ONLY)
 
 
 def _new_execution(attempt: AttemptJob, plan: ExecutionPlan) -> Execution:
@@ -83,23 +89,59 @@ def _new_execution(attempt: AttemptJob, plan: ExecutionPlan) -> Execution:
 
 def _planned(attempt: AttemptJob) -> Execution:
     execution = _new_execution(attempt, bare_plan(attempt.run.job, attempt.task))
-    with _boundary(execution):
+    with boundary(execution):
         execution.plan = plan_task(attempt.run, attempt.task)
     return execution
 
 
+async def _first(
+    attempt: AttemptJob,
+    execution: Execution,
+    run_execution: RunExecution,
+    run_evaluation: RunEvaluation,
+) -> Execution:
+    """Score what an earlier run saved, or execute the attempt."""
+    taken = attempt.run.taken_over.get(attempt.task.task_id)
+    if taken is None or attempt.number not in taken.resumable:
+        await _execute(execution, run_execution)
+        return execution
+    try:
+        await _resume(execution, run_evaluation)
+    except CheckpointUnusable as error:
+        log.warning("%s: its saved work is not scored, it is executed: %s", execution.name, error)
+        with boundary(execution):
+            return await _anew(attempt, execution, run_execution)
+    return execution
+
+
 async def _execute(execution: Execution, run_execution: RunExecution) -> None:
-    run, plan = execution.run, execution.plan
-    async with run.job.limits.admit(plan.environment.id) as permit:
-        execution.events.attempt_started(execution.number)
-        execution.enter("plan")
-        record = plan_record(plan)
-        run.store.record_plan(execution.task.task_id, execution.number, record)
-        execution.events.plan_resolved(execution.number, record)
-        with _boundary(execution):
-            # Durable before anything is opened: a crash leaves word of what was meant.
-            await run.store.flush()
+    run = execution.run
+    async with run.job.limits.admit(execution.plan.environment.id) as permit:
+        run.counts["executed"] += 1
+        with boundary(execution):
+            await _announce(execution)
             await run_execution(execution, permit)
+
+
+async def _resume(execution: Execution, run_evaluation: RunEvaluation) -> None:
+    verifier = execution.plan.evaluation_environment
+    limits = execution.run.job.limits
+    async with limits.admit(None if verifier is None else verifier.id) as permit:
+        await _announce(execution)
+        await recover(execution)
+        execution.run.counts["resumed"] += 1
+        with boundary(execution):
+            await run_evaluation(execution, permit, None)
+
+
+async def _announce(execution: Execution) -> None:
+    """Say what is meant, durably before anything is opened: a crash leaves word of it."""
+    run, record = execution.run, plan_record(execution.plan)
+    execution.events.attempt_started(execution.number)
+    execution.enter("plan")
+    run.store.record_plan(execution.task.task_id, execution.number, record)
+    execution.events.plan_resolved(execution.number, record)
+    await run.store.flush()
 
 
 async def _again(
@@ -113,22 +155,19 @@ async def _again(
     if retry.scope == "evaluate":
         verifier = execution.plan.evaluation_environment
         async with limits.admit(None if verifier is None else verifier.id) as permit:
-            with _boundary(execution):
+            with boundary(execution):
                 await run_evaluation(execution, permit, None)
         return execution
+    return await _anew(attempt, execution, run_execution)
+
+
+async def _anew(
+    attempt: AttemptJob, execution: Execution, run_execution: RunExecution
+) -> Execution:
     await attempt.run.store.set_aside(attempt.task.task_id, attempt.number)
     execution = _new_execution(attempt, execution.plan)
     await _execute(execution, run_execution)
     return execution
-
-
-@contextmanager
-def _boundary(execution: Execution) -> Iterator[None]:
-    """Let a plug-in's bug end this attempt alone, as a FATAL issue, and say where it was."""
-    try:
-        yield
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # see the docstring; libraries exit too
-        execution.fail(issue_from(error, phase=execution.phase), error)
 
 
 async def _back_off(attempt: AttemptJob, execution: Execution, retry: Retry, retries: int) -> None:
@@ -159,6 +198,9 @@ async def _record_interruption(attempt: AttemptJob, execution: Execution, retrie
     if not attempt.events.has_started(attempt.number):
         return
     with cleanup(attempt.run.cleanup):
-        await attempt.run.store.save_interrupted(
-            attempt.header, attempt.number, phase=execution.phase, retries=retries
-        )
+        try:
+            await attempt.run.store.save_interrupted(
+                attempt.header, attempt.number, phase=execution.phase, retries=retries
+            )
+        except StoreError as error:  # must not take the place of the cancellation
+            log.warning("%s: its interruption is not on record: %s", execution.name, error)

@@ -52,6 +52,7 @@ async def _open_verifier(
         attempt=execution.number,
         role="verifier",
         on_close_fault=execution.close_fault,
+        on_cut_off=execution.keep_output,
     ) as session:
         await _restore(execution, session)
         yield session
@@ -62,7 +63,7 @@ async def _restore(execution: Execution, session: Session) -> None:
     if not any(entry.status == "collected" for entry in entries):
         message = "the fresh verifier was given nothing of the agent's: no artifact was collected"
         execution.warn("evaluate", "nothing_restored", message)
-    await restore_artifacts(session, entries, execution.artifacts_dir)
+    await restore_artifacts(execution, session)
 
 
 async def _score(execution: Execution, session: Session | None) -> None:
@@ -94,10 +95,15 @@ def _current_policy(execution: Execution) -> object:
 
 
 def _check_metrics(execution: Execution) -> None:
-    contract = execution.run.job.benchmark.metric_contract()
-    metrics = execution.result.metrics
+    result, contract = execution.result, execution.run.job.benchmark.metric_contract()
     try:
-        check_metrics(metrics, contract, task_id=execution.task.task_id, attempt=execution.number)
+        check_metrics(
+            result.metrics, contract, task_id=execution.task.task_id, attempt=execution.number
+        )
     except MetricInvalid as error:
-        execution.result.metrics = {}
+        result.metrics = {}
         raise EvaluationFailed(str(error), code="metric_invalid", severity="fatal") from error
+    if contract.primary not in result.metrics and result.status != "skipped":
+        raise EvaluationFailed(
+            f"scoring ended without the primary metric {contract.primary!r}", code="metric_missing"
+        )

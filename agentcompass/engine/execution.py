@@ -36,6 +36,7 @@ async def run_execution(execution: Execution, permit: Permit, evaluate: Evaluate
             attempt=execution.number,
             role="agent",
             on_close_fault=execution.close_fault,
+            on_cut_off=execution.keep_output,
         ) as session:
             execution.enter("prepare_task")
             execution.prepared = await job.benchmark.prepare_task(execution.task, session, plan)
@@ -139,12 +140,7 @@ async def _collect_artifacts(execution: Execution, session: Session) -> None:
         await run_collect_commands(session, plan)
     if plan.save_artifacts:
         execution.enter("download_artifacts", operation="download")
-        execution.manifest = await download_artifacts(
-            session,
-            plan,
-            execution.artifacts_dir,
-            reference=execution.artifacts_reference,
-        )
+        await download_artifacts(execution, session)
 
 
 async def _keep_agent_result(execution: Execution) -> None:

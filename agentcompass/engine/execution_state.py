@@ -10,11 +10,14 @@ from agentcompass.engine.events import TaskEvents
 from agentcompass.engine.job import Run
 from agentcompass.errors import AgentCompassError
 from agentcompass.records.artifacts import ArtifactManifest
+from agentcompass.records.environment import ExecResult
 from agentcompass.records.issue import Issue, IssuePhase, highest_severity
 from agentcompass.records.plan import ExecutionPlan
 from agentcompass.records.task import PreparedTask, RunResult, TaskSpec
 
 log = logging.getLogger(__name__)
+
+_TAIL = 10_000  # characters
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -86,6 +89,16 @@ class Execution:
             text = self.run.job.redactor.text("".join(traceback.format_exception(error)))
             self.result.artifacts["execution_diagnostics"] = text
             log.error("%s: %s", self.name, text)
+
+    def keep_output(self, command: str, ended: ExecResult) -> None:
+        """Keep the ends of what a command had printed when its phase ran out of time."""
+        self.result.artifacts["cut_off"] = {
+            "phase": self.phase,
+            "command": command,
+            "seconds": round(ended.seconds, 3),
+            "stdout": ended.stdout[-_TAIL:],
+            "stderr": ended.stderr[-_TAIL:],
+        }
 
     def close_fault(self, message: str) -> None:
         """Record that something could not be cleaned up; the result stands.

@@ -1,6 +1,7 @@
 """What the levels of a request share: the job as it was resolved, and the run while it is open."""
 
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -17,7 +18,10 @@ from agentcompass.records.checkpoint import EvaluationCheckpoint, RetryDetail
 from agentcompass.records.metrics import MetricReport
 from agentcompass.records.progress import ProgressEvent
 from agentcompass.records.request import RunRequest
+from agentcompass.records.reuse import TakenOver
+from agentcompass.store.earlier_run import Judge
 from agentcompass.store.redact import Redactor
+from agentcompass.store.reuse_source import ReuseSource
 
 
 class Store(Protocol):
@@ -59,9 +63,15 @@ class Store(Protocol):
 
     async def set_aside(self, task_id: str, attempt: int) -> None: ...
 
+    async def take_over(
+        self, source: ReuseSource, headers: Sequence[TaskHeader], judge: Judge
+    ) -> Sequence[TakenOver]: ...
+
+    async def load_evaluation(self, task_id: str, attempt: int) -> EvaluationCheckpoint | None: ...
+
     async def write_metrics(self, report: MetricReport, summary_md: str) -> None: ...
 
-    async def finish(self, status: str, error: str | None) -> None: ...
+    async def finish(self, status: str, error: str | None, **fields: Any) -> None: ...
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -69,7 +79,8 @@ class Job:
     """One request, resolved: components built, limits set, nothing started yet.
 
     `harness` is None for the harness id `none`; `environments` holds every provider that a plan
-    may name; `reporters` are told each event after the store.
+    may name; `reporters` are told each event after the store. `find_source`, which blocks, is None
+    unless an earlier run is to be reused; it is given the ids of the tasks.
     """
 
     request: RunRequest
@@ -84,21 +95,32 @@ class Job:
     timeout_seconds: float | None
     open_store: Callable[[CleanupClock], AbstractAsyncContextManager[Store]]
     redactor: Redactor
+    find_source: Callable[[Sequence[str], Judge], ReuseSource] | None = None
     reporters: Sequence[Callable[[ProgressEvent], None]] = ()
     rng: random.Random = attrs.field(factory=random.Random)
 
 
 @attrs.frozen(kw_only=True, eq=False)
 class Run:
-    """A job whose run directory is open; `said` is what needs no second word."""
+    """A job whose run directory is open.
+
+    `taken_over` is what earlier runs gave, by task id; `counts` counts attempts by whether they
+    were reused, resumed or executed; `said` is what needs no second word.
+    """
 
     job: Job
     store: Store
     cleanup: CleanupClock
+    source: ReuseSource | None = None
+    taken_over: dict[str, TakenOver] = attrs.field(factory=dict)
+    counts: Counter[str] = attrs.field(factory=Counter)
     said: set[str] = attrs.field(factory=set)
 
     def emit(self, event: ProgressEvent) -> None:
         """Tell the store, then the reporters, at once: order of events is order of facts."""
         self.store.emit(event)
-        for report in self.job.reporters:
-            report(event)
+        if self.job.reporters:
+            payload = self.job.redactor.record(event.payload)
+            shown = event if payload is event.payload else attrs.evolve(event, payload=payload)
+            for report in self.job.reporters:
+                report(shown)

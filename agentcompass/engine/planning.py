@@ -2,12 +2,14 @@
 
 import logging
 
+from agentcompass.engine.artifact_entries import artifact_entries
 from agentcompass.engine.job import Job, Run
 from agentcompass.engine.plan import check_plan, resolve_plan
 from agentcompass.errors import EnvironmentFailed, TaskInvalid
+from agentcompass.protocols import Benchmark
 from agentcompass.records.environment import EnvironmentPlan
 from agentcompass.records.plan import ExecutionPlan
-from agentcompass.records.task import TaskSpec
+from agentcompass.records.task import EvaluationMode, TaskSpec
 
 log = logging.getLogger(__name__)
 
@@ -25,9 +27,22 @@ def plan_task(run: Run, task: TaskSpec) -> ExecutionPlan:
         recipes=job.recipes,
     )
     _check_known(plan, job)
+    if plan.save_artifacts:
+        artifact_entries(plan)  # raises where they cannot lie side by side
+    if fault := mode_fault(job.benchmark, plan.evaluation_mode):
+        raise TaskInvalid(f"task {task.task_id!r}: {fault}")
     capabilities = {name: provider.capabilities for name, provider in job.environments.items()}
     _say_ignored(run, plan.environment.id, check_plan(plan, capabilities))
     return plan
+
+
+def mode_fault(benchmark: Benchmark, mode: EvaluationMode | None) -> str:
+    """Why a benchmark cannot be scored in `mode`; an empty string where it can."""
+    able = getattr(benchmark, "evaluation_modes", None)
+    if able is None or mode is None or mode in able:
+        return ""
+    known = ", ".join(sorted(able))
+    return f"benchmark {benchmark.id!r} cannot be scored in evaluation_mode {mode}; known: {known}"
 
 
 def _say_ignored(run: Run, provider: str, fields: frozenset[str]) -> None:

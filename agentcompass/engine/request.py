@@ -3,11 +3,10 @@
 import logging
 import math
 import sys
-from collections import Counter
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import attrs
 import trio
@@ -17,14 +16,17 @@ from agentcompass.deadlines import CleanupClock, cleanup
 from agentcompass.engine.events import emit_run
 from agentcompass.engine.job import Job, Run
 from agentcompass.engine.limits import limit_text
+from agentcompass.engine.loading import find_source, load_tasks
+from agentcompass.engine.observed import observations
+from agentcompass.engine.reporting import make_report
 from agentcompass.engine.selection import selection_record
-from agentcompass.errors import UsageError
-from agentcompass.metrics.hierarchy import HierarchyInvalid
+from agentcompass.engine.starting import start_in_turn
+from agentcompass.engine.takeover import reuse_record, take_over
+from agentcompass.errors import StoreError
 from agentcompass.metrics.observations import TaskObservations
-from agentcompass.metrics.report import build_report
 from agentcompass.metrics.summary import CUT_SHORT, overview, render_summary
-from agentcompass.records.credentials import is_secret_name
-from agentcompass.records.metrics import ContractInvalid, MetricReport
+from agentcompass.records.metrics import MetricReport
+from agentcompass.records.reuse import TakenOver
 from agentcompass.records.task import TaskSpec
 
 # Writing metrics and summary is not cleanup of what runs, so it has a bound of its own.
@@ -43,7 +45,10 @@ class RunTask(Protocol):
 
 @attrs.frozen(kw_only=True)
 class Outcome:
-    """How a request ended: `status` is completed, failed, timed_out or cancelled."""
+    """How a request ended: `status` is completed, failed, timed_out or cancelled.
+
+    `reuse` is empty unless an earlier run was reused: then its origin, and the counts of attempts.
+    """
 
     status: str
     error: str | None
@@ -51,6 +56,7 @@ class Outcome:
     directory: Path
     run_id: str
     total_tasks: int
+    reuse: Mapping[str, Any] = attrs.field(factory=dict)
 
 
 @attrs.define(eq=False)
@@ -69,6 +75,18 @@ class _Ledger:
             for task in self.tasks
         ]
 
+    @property
+    def pending(self) -> list[int]:
+        """The places of the tasks that are still to be run."""
+        return [i for i, task in enumerate(self.tasks) if task.task_id not in self.observed]
+
+    def add_finished(self, taken_over: Mapping[str, TakenOver]) -> None:
+        """Count what earlier runs finished as if it had been run."""
+        for task in self.tasks:
+            taken = taken_over.get(task.task_id)
+            if taken is not None and taken.published:
+                self.observed[task.task_id] = observations(task, taken.kept)
+
 
 async def run_request(job: Job, run_task: RunTask) -> Outcome:
     """Load, run and write one request.
@@ -78,10 +96,11 @@ async def run_request(job: Job, run_task: RunTask) -> Outcome:
     """
     limit = job.timeout_seconds
     ends_at = math.inf if limit is None else trio.current_time() + limit
-    ledger = _Ledger(await _load(job, ends_at))
+    ledger = _Ledger(await load_tasks(job, ends_at))
+    source = await find_source(job, ledger.tasks, ends_at)
     clock = CleanupClock(job.request.execution.cleanup_grace_seconds)
     async with job.open_store(clock) as store:
-        run = Run(job=job, store=store, cleanup=clock)
+        run = Run(job=job, store=store, cleanup=clock, source=source)
         try:
             with trio.CancelScope(deadline=ends_at) as scope:
                 await _run_tasks(run, ledger, run_task)
@@ -97,45 +116,13 @@ async def run_request(job: Job, run_task: RunTask) -> Outcome:
         directory=store.directory,
         run_id=store.run_id,
         total_tasks=len(ledger.tasks),
+        reuse=reuse_record(run),
     )
 
 
 def _note_crash(ledger: _Ledger, error: BaseException | None) -> None:
     if isinstance(error, Exception):  # a cancellation is none, nor is a group that holds one
         ledger.status, ledger.error = "failed", f"{type(error).__name__}: {error}"
-
-
-async def _load(job: Job, ends_at: float) -> Sequence[TaskSpec]:
-    tasks: Sequence[TaskSpec] = ()
-    with trio.CancelScope(deadline=ends_at):
-        tasks = await trio.to_thread.run_sync(_load_checked, job, abandon_on_cancel=True)
-    job.redactor.learn(_secrets(tasks))
-    return tasks
-
-
-def _load_checked(job: Job) -> Sequence[TaskSpec]:
-    """The tasks, of which a report can be made. Blocking."""
-    tasks = job.benchmark.load_tasks(job.data_dir)
-    _refuse_duplicates(tasks)
-    try:
-        _report(job, _Ledger(tasks).observations())
-    except (ContractInvalid, HierarchyInvalid) as error:  # better now than after the last task
-        raise UsageError(f"these metrics cannot be reported: {error}") from error
-    return tasks
-
-
-def _refuse_duplicates(tasks: Sequence[TaskSpec]) -> None:
-    counts = Counter(task.task_id for task in tasks)
-    if twice := sorted(task_id for task_id, count in counts.items() if count > 1):
-        raise UsageError(f"the data set has task ids more than once: {', '.join(twice)}")
-
-
-def _secrets(tasks: Sequence[TaskSpec]) -> Iterator[str]:
-    """What tasks hand to their sandboxes under the name of a credential."""
-    for task in tasks:
-        for variables in (task.env_variables, *task.metadata.values()):
-            if isinstance(variables, Mapping):
-                yield from (str(v) for name, v in variables.items() if is_secret_name(str(name)))
 
 
 def _limits_text(job: Job) -> str:
@@ -162,10 +149,20 @@ async def _run_tasks(run: Run, ledger: _Ledger, run_task: RunTask) -> None:
         log.warning("no task is selected: the run ends with empty metrics")
     if request.execution.enable_analysis:
         log.debug("analysis is on, and no analyzer is known: nothing is analyzed")
+    if run.source is not None:
+        try:
+            await take_over(run, run.source, ledger.tasks)
+        finally:
+            ledger.add_finished(run.taken_over)
+    if ledger.pending:
+        await _run_pending(run, ledger, run_task)
+
+
+async def _run_pending(run: Run, ledger: _Ledger, run_task: RunTask) -> None:
     async with AsyncExitStack() as stack:
         for environment in run.job.environments.values():
             await stack.enter_async_context(
-                environment.running(keep=request.execution.keep_environment)
+                environment.running(keep=run.job.request.execution.keep_environment)
             )
         if run.job.model is not None:
             await stack.enter_async_context(run.job.model)
@@ -181,10 +178,13 @@ async def _run_all(run: Run, ledger: _Ledger, run_task: RunTask) -> None:
         if len(ledger.observed) == total:
             all_done.set()
 
+    def start(index: int) -> None:
+        task = ledger.tasks[index]
+        nursery.start_soon(run_one, index, task, name=task.task_id)
+
+    job = run.job
     async with trio.open_nursery() as nursery:
-        for index, task in enumerate(ledger.tasks):
-            nursery.start_soon(run_one, index, task, name=task.task_id)
-            await trio.lowlevel.checkpoint()  # so that tasks queue in the order of the data set
+        nursery.start_soon(start_in_turn, job.limits, job.environments, ledger.pending, start)
         if total:
             try:
                 await all_done.wait()
@@ -208,30 +208,28 @@ def _is_fatal(task: TaskObservations) -> bool:
     return any(attempt.severity == "fatal" for attempt in task.attempts.values())
 
 
+@contextmanager
+def _written_or_failed(ledger: _Ledger) -> Iterator[None]:
+    """Fail a run whose end cannot be written; what it measured is told all the same."""
+    try:
+        yield
+    except StoreError as error:
+        ledger.status, ledger.error = "failed", str(error)
+
+
 async def _finish(run: Run, ledger: _Ledger) -> MetricReport:
     emit_run(run, "summary_started")
-    report = await trio.to_thread.run_sync(_report, run.job, ledger.observations())
+    report = await trio.to_thread.run_sync(make_report, run.job, ledger.observations())
     try:
-        await run.store.write_metrics(report, _summary(run, ledger, report))
+        with _written_or_failed(ledger):
+            await run.store.write_metrics(report, _summary(run, ledger, report))
     finally:
-        await run.store.finish(ledger.status, ledger.error)
+        with _written_or_failed(ledger):
+            await run.store.finish(ledger.status, ledger.error, **reuse_record(run))
         log.info("run %s: %s; %s", ledger.status, overview(report), ledger.error or "no error")
         payload: Mapping[str, str] = {"error": ledger.error} if ledger.error else {}
         emit_run(run, "run_finished", status=ledger.status, **payload)
     return report
-
-
-def _report(job: Job, observations: Sequence[TaskObservations]) -> MetricReport:
-    attempts = job.request.execution.attempts
-    benchmark = job.benchmark
-    return build_report(
-        observations,
-        benchmark.metric_contract(),
-        k=attempts.k,
-        strategy=attempts.strategy,
-        aggregation=benchmark.aggregation_mode,
-        category_hierarchy=benchmark.category_hierarchy,
-    )
 
 
 def _summary(run: Run, ledger: _Ledger, report: MetricReport) -> str:

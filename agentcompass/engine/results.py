@@ -5,10 +5,12 @@ from typing import Any
 import attrs
 
 from agentcompass.engine.execution_state import Execution
+from agentcompass.metrics.observations import check_metrics
 from agentcompass.records.attempt import AttemptResult
 from agentcompass.records.checkpoint import EvaluationCheckpoint
 from agentcompass.records.convert import unstructure
 from agentcompass.records.issue import Issue, highest_severity, status_from_issues
+from agentcompass.records.metrics import MetricInvalid
 from agentcompass.records.task import RunResult, RunStatus
 
 
@@ -20,7 +22,7 @@ def attempt_result(execution: Execution, *, retry_count: int) -> AttemptResult:
         artifacts["declared_artifacts"] = unstructure(execution.manifest)
     return AttemptResult(
         status=_status(result),
-        metrics=_counted(result),
+        metrics=_counted(execution),
         final_answer=result.final_answer,
         trajectory=result.trajectory,
         issues=tuple(result.issues),
@@ -37,10 +39,15 @@ def _status(result: RunResult) -> RunStatus:
     return status_from_issues(result.issues)
 
 
-def _counted(result: RunResult) -> dict[str, bool | float]:
+def _counted(execution: Execution) -> dict[str, bool | float]:
+    """What can be counted: scoring that failed half-way may have left anything, and an issue."""
+    metrics, contract = execution.result.metrics, execution.run.job.benchmark.metric_contract()
+    try:
+        check_metrics(metrics, contract, task_id=execution.task.task_id, attempt=execution.number)
+    except MetricInvalid:
+        return {}
     return {
-        name: value if isinstance(value, bool) else float(value)
-        for name, value in result.metrics.items()
+        name: value if isinstance(value, bool) else float(value) for name, value in metrics.items()
     }
 
 

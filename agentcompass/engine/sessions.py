@@ -13,12 +13,23 @@ from agentcompass.deadlines import cleanup, deadline
 from agentcompass.engine.job import Run
 from agentcompass.errors import EnvironmentFailed, ExecutionError
 from agentcompass.protocols import Environment, Session, SessionRequest
-from agentcompass.records.environment import EnvironmentPlan, ExecResult, NetworkPolicy
+from agentcompass.records.environment import (
+    EnvironmentPlan,
+    ExecResult,
+    NetworkPolicy,
+    Transfer,
+    TransferLimits,
+)
 
 T = TypeVar("T")
 
 # What a provider gets beyond a command's deadline to end its processes and hand over the output.
 KILL_SECONDS = 5.0
+# A command that may outlast its phase is ended before it, by this share of the time that is left
+# and at most by so many seconds: the provider hands over what it printed.
+CUT_OFF_SHARE, CUT_OFF_SECONDS = 0.05, 0.5
+
+OnCutOff = Callable[[str, ExecResult], None]
 
 
 @attrs.frozen(eq=False)
@@ -26,13 +37,15 @@ class BoundedSession:
     """A session each of whose operations ends: by its own deadline, or by `operation_timeout`.
 
     `exec` with `timeout_seconds` has that deadline alone and reports it in the result; infinity
-    leaves it to the phase. Anything else that runs out of `operation_timeout` is FATAL.
+    leaves it to the phase. Anything else that runs out of `operation_timeout` is FATAL. The output
+    of a command that the phase's own deadline ends is told to `on_cut_off`.
     """
 
     _session: Session
     _provider: str
     _task_id: str
     _limit: float | None
+    _on_cut_off: OnCutOff = lambda _command, _ended: None
 
     @property
     def workdir(self) -> str:
@@ -56,12 +69,23 @@ class BoundedSession:
     ) -> ExecResult:
         """Run a command; see the class for its deadline."""
         limit = self._limit if timeout_seconds is None else timeout_seconds
-        bound = None if limit is None or math.isinf(limit) else limit
+        phase_ends_at = trio.current_effective_deadline()
+        left = _left_until(phase_ends_at)
+        is_cut_off = left < (math.inf if limit is None else limit)
+        bound = left if is_cut_off or limit is None else limit
         with self._backstop(bound):
             result = await self._session.exec(
-                command, cwd=cwd, env=env, stdin=stdin, timeout_seconds=bound, user=user
+                command,
+                cwd=cwd,
+                env=env,
+                stdin=stdin,
+                timeout_seconds=None if math.isinf(bound) else bound,
+                user=user,
             )
-        if result.timed_out and timeout_seconds is None:
+        if result.timed_out and is_cut_off:
+            self._on_cut_off(_head(command), result)
+            await trio.sleep_until(phase_ends_at)  # its own deadline says what it ends
+        elif result.timed_out and timeout_seconds is None:
             raise EnvironmentFailed(f"{self._what('exec')}: exceeded {limit:g} s: {_head(command)}")
         return result
 
@@ -69,9 +93,19 @@ class BoundedSession:
         """Copy from the host."""
         await self._operation("upload", lambda: self._session.upload(source, target))
 
-    async def download(self, source: str, target: Path) -> None:
+    async def download(
+        self,
+        source: str,
+        target: Path,
+        *,
+        exclude: Sequence[str] = (),
+        limits: TransferLimits | None = None,
+    ) -> Transfer:
         """Copy to the host."""
-        await self._operation("download", lambda: self._session.download(source, target))
+        return await self._operation(
+            "download",
+            lambda: self._session.download(source, target, exclude=exclude, limits=limits),
+        )
 
     async def read(self, path: str) -> bytes:
         """The bytes of one file."""
@@ -96,12 +130,18 @@ class BoundedSession:
             result = await call()
         return result
 
-    def _backstop(self, bound: float | None) -> AbstractContextManager[trio.CancelScope]:
-        seconds = None if bound is None else bound + KILL_SECONDS
+    def _backstop(self, bound: float) -> AbstractContextManager[trio.CancelScope]:
+        seconds = None if math.isinf(bound) else bound + KILL_SECONDS
         return deadline(seconds, stretch=self._what("exec"), error=EnvironmentFailed)
 
     def _what(self, operation: str) -> str:
         return f"{self._provider} {operation} operation timeout for task {self._task_id!r}"
+
+
+def _left_until(ends_at: float) -> float:
+    """The seconds that a command has whose output is to be there at `ends_at`."""
+    left = max(0.0, ends_at - trio.current_time())
+    return left if math.isinf(left) else left - min(CUT_OFF_SECONDS, CUT_OFF_SHARE * left)
 
 
 def _head(command: str | Sequence[str]) -> str:
@@ -119,11 +159,13 @@ async def open_session(
     attempt: int,
     role: str,
     on_close_fault: Callable[[str], None],
+    on_cut_off: OnCutOff = lambda _command, _ended: None,
 ) -> AsyncIterator[Session]:
     """A bounded session, opened in its turn and closed within the cleanup's bound.
 
     Waiting for the turn counts against the request alone; the start deadline begins when the open
-    is sent. What could not be closed is told to `on_close_fault` and does not change the result.
+    is sent. What could not be closed is told to `on_close_fault` and does not change the result;
+    for `on_cut_off` see `BoundedSession`.
     """
     provider = run.job.environments[plan.id]
     request = SessionRequest(
@@ -138,7 +180,7 @@ async def open_session(
     await run.job.limits.pace(plan.id)
     session = await _open(provider, plan.id, request)
     try:
-        yield BoundedSession(session, plan.id, task_id, provider.operation_timeout)
+        yield BoundedSession(session, plan.id, task_id, provider.operation_timeout, on_cut_off)
     finally:
         await _close(run, session, on_close_fault)
 
@@ -152,11 +194,14 @@ async def _open(provider: Environment, name: str, request: SessionRequest) -> Se
 
 async def _close(run: Run, session: Session, on_close_fault: Callable[[str], None]) -> None:
     started = trio.current_time()
+    name = f" {found}" if (found := getattr(session, "name", "")) else ""
     with cleanup(run.cleanup) as scope:
         try:
             await session.aclose()
         except (ExecutionError, OSError) as error:
-            on_close_fault(f"the environment could not be closed: {error}")
+            on_close_fault(f"the environment{name} could not be closed: {error}")
     if scope.cancelled_caught:
         waited = trio.current_time() - started
-        on_close_fault(f"the environment was not closed within {waited:.1f} s and may be left over")
+        on_close_fault(
+            f"the environment{name} was not closed within {waited:.1f} s and may be left over"
+        )

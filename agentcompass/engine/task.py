@@ -11,11 +11,13 @@ from agentcompass.deadlines import CleanupClock, cleanup
 from agentcompass.engine.attempt import AttemptJob
 from agentcompass.engine.events import TaskEvents
 from agentcompass.engine.job import Run
+from agentcompass.engine.observed import observations, severity_of, task_header
 from agentcompass.engine.results import unsaved_result
+from agentcompass.engine.reuse import succeeded
 from agentcompass.errors import StoreError
-from agentcompass.metrics.observations import AttemptObservation, TaskObservations
+from agentcompass.metrics.observations import TaskObservations
 from agentcompass.records.attempt import AttemptResult, TaskHeader
-from agentcompass.records.issue import Issue, gravest, highest_severity
+from agentcompass.records.issue import Issue, gravest
 from agentcompass.records.task import TaskSpec
 
 RunAttempt = Callable[[AttemptJob], Awaitable[AttemptResult]]
@@ -31,13 +33,9 @@ async def run_task(
 ) -> TaskObservations:
     """Run the attempts of `task`, save them, and keep of them what the metrics need."""
     events = TaskEvents(run, task, index, total)
-    header = TaskHeader(
-        task_id=task.task_id,
-        category=task.category,
-        ground_truth=task.ground_truth,
-        attempt_plan=run.job.request.execution.attempts,
-    )
-    results: dict[int, AttemptResult] = {}
+    header = task_header(run.job, task)
+    taken = run.taken_over.get(task.task_id)
+    results: dict[int, AttemptResult] = {} if taken is None else dict(taken.kept)
 
     async def run_one(number: int) -> None:
         attempt = AttemptJob(run=run, events=events, task=task, header=header, number=number)
@@ -57,8 +55,8 @@ async def run_task(
     for fault in faults:
         log.error("task %s could not be saved: %s", task.task_id, fault)
     metric = run.job.benchmark.metric_contract().primary
-    events.task_finished(_severity(results), saved=not faults, outcome=_outcome(metric, results))
-    return _observed(task, results)
+    events.task_finished(severity_of(results), saved=not faults, outcome=_outcome(metric, results))
+    return observations(task, results)
 
 
 def _outcome(metric: str, results: Mapping[int, AttemptResult]) -> dict[str, Any]:
@@ -96,43 +94,22 @@ async def _run_attempts(
     plan = header.attempt_plan
     if plan.strategy == "pass":
         for number in plan.numbers:
-            await run_and_save(number)
-            if _succeeded(results[number]):
+            if number not in results:
+                await run_and_save(number)
+            if succeeded(results[number]):
                 break
         return
     async with trio.open_nursery() as nursery:
-        for number in plan.numbers:
+        for number in sorted(set(plan.numbers) - results.keys()):
             nursery.start_soon(run_and_save, number, name=f"{header.task_id}#{number}")
-
-
-def _succeeded(result: AttemptResult) -> bool:
-    fatal = highest_severity(result.issues) == "fatal"
-    return not fatal and result.metrics.get("correct") is True
 
 
 async def _publish(run: Run, header: TaskHeader, results: Mapping[int, AttemptResult]) -> None:
     if header.attempt_plan.k == 1:
-        await run.store.save_task(header, results, _severity(results))
+        await run.store.save_task(header, results, severity_of(results))
     else:
-        await run.store.publish_task(header, _severity(results))
-
-
-def _severity(results: Mapping[int, AttemptResult]) -> str:
-    return highest_severity(_issues(results))
+        await run.store.publish_task(header, severity_of(results))
 
 
 def _issues(results: Mapping[int, AttemptResult]) -> Iterator[Issue]:
     return (issue for result in results.values() for issue in result.issues)
-
-
-def _observed(task: TaskSpec, results: Mapping[int, AttemptResult]) -> TaskObservations:
-    return TaskObservations(
-        task_id=task.task_id,
-        category=task.category,
-        attempts={
-            number: AttemptObservation(
-                metrics=result.metrics, severity=highest_severity(result.issues)
-            )
-            for number, result in results.items()
-        },
-    )

@@ -3,12 +3,15 @@
 import os
 import posixpath
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
 
 from agentcompass.environments._copy import write_file, write_link
+from agentcompass.environments._transfer import Meter
 from agentcompass.errors import EnvironmentFailed
+from agentcompass.records.environment import Transfer, TransferLimits
 
 
 @attrs.frozen
@@ -57,19 +60,31 @@ class FakeFiles:
                 if path.is_symlink() or path.is_file() or path.is_dir():
                     self._put(posixpath.join(top, path.relative_to(source)), _entry_of(path))
 
-    def download(self, source: str, target: Path) -> None:
+    def download(
+        self,
+        source: str,
+        target: Path,
+        *,
+        exclude: Sequence[str] = (),
+        limits: TransferLimits | None = None,
+    ) -> Transfer:
         """Write a file, or the contents of a folder, to the host at once."""
-        top = self._followed(source)
+        top, meter = self._followed(source), Meter(_go_on, exclude, limits)
         found = self.entries.get(top)
         if found is None:
             raise FileNotFoundError(f"there is no {source!r}")
-        if not found.is_folder:
+        if found.is_folder:
             _write(found, target)
-            return
-        below = {path: entry for path, entry in self.entries.items() if path.startswith(f"{top}/")}
-        _write(found, target)
-        for path, entry in sorted(below.items()):
-            _write(entry, target / path.removeprefix(f"{top}/"))
+            self._download_below(f"{top}/", target, meter)
+        elif not meter.leaves_out(posixpath.basename(source)):
+            _write_counted(found, target, meter)
+        return meter.transfer()
+
+    def _download_below(self, top: str, target: Path, meter: Meter) -> None:
+        for path, entry in sorted(self.entries.items()):
+            name = path.removeprefix(top)
+            if path.startswith(top) and not meter.leaves_out(name):
+                _write_counted(entry, target / name, meter)
 
     def _put(self, path: str, entry: FakeEntry) -> None:
         for parent in _parents(path):
@@ -108,6 +123,16 @@ def _entry_of(path: Path) -> FakeEntry:
     if stat.S_ISLNK(mode):
         return FakeEntry(None, 0o777, str(path.readlink()))
     return FakeEntry(path.read_bytes() if stat.S_ISREG(mode) else None, stat.S_IMODE(mode))
+
+
+def _go_on() -> None:
+    """Nothing breaks off what takes no time."""
+
+
+def _write_counted(entry: FakeEntry, target: Path, meter: Meter) -> None:
+    meter.entry()
+    meter.data(len(entry.data or b""))
+    _write(entry, target)
 
 
 def _write(entry: FakeEntry, target: Path) -> None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import attrs
 import trio
@@ -18,7 +19,14 @@ from agentcompass.environments._fake_script import (
 )
 from agentcompass.errors import EnvironmentFailed
 from agentcompass.protocols import SessionRequest
-from agentcompass.records.environment import ExecResult, NetworkPolicy
+from agentcompass.records.environment import (
+    ExecResult,
+    NetworkPolicy,
+    Transfer,
+    TransferLimits,
+)
+
+T = TypeVar("T")
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -96,15 +104,23 @@ class FakeSession:
         """Read host files into memory."""
         await self._operation("upload", lambda: self.files.upload(source, target))
 
-    async def download(self, source: str, target: Path) -> None:
+    async def download(
+        self,
+        source: str,
+        target: Path,
+        *,
+        exclude: Sequence[str] = (),
+        limits: TransferLimits | None = None,
+    ) -> Transfer:
         """Write files from memory to the host; `FileNotFoundError` where there is no `source`."""
-        await self._operation("download", lambda: self.files.download(source, target))
+        return await self._operation(
+            "download",
+            lambda: self.files.download(source, target, exclude=exclude, limits=limits),
+        )
 
     async def read(self, path: str) -> bytes:
         """The bytes of one file."""
-        found: list[bytes] = []
-        await self._operation("read", lambda: found.append(self.files.read(path)))
-        return found[0]
+        return await self._operation("read", lambda: self.files.read(path))
 
     async def write(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
         """Keep one file in memory."""
@@ -116,12 +132,12 @@ class FakeSession:
             "set_network_policy", lambda: self.ledger.policies.append((self.request, policy))
         )
 
-    async def _operation(self, point: Point, work: Callable[[], None]) -> None:
+    async def _operation(self, point: Point, work: Callable[[], T]) -> T:
         self._refuse_if_closed()
         self.ledger.fail_if_told(self.script, point)
         hangs = point in self.script.hangs
         await self._take(math.inf if hangs else self.script.operation_seconds)
-        work()
+        return work()
 
     def _refuse_if_closed(self) -> None:
         if self.is_closed:

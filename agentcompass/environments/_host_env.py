@@ -45,7 +45,8 @@ def base_variables(root: Path, host: Mapping[str, str], pass_env: Sequence[str])
         variables["LANG"] = "C.UTF-8"
     for name, folder in _BELOW_HOME.items():
         default = Path(host["HOME"]) / folder if host.get("HOME") else None
-        if name not in variables and default is not None and default.is_dir():
+        # os.access is false, and never an error, where the home may not be looked into.
+        if name not in variables and default is not None and os.access(default, os.R_OK | os.X_OK):
             variables[name] = str(default)
     return variables | _folder_variables(root)
 

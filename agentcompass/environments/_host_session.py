@@ -17,7 +17,12 @@ from agentcompass.environments._host_shell import HostShell
 from agentcompass.environments._launch import encode, encode_env, make_launch
 from agentcompass.environments._task_paths import TaskPaths
 from agentcompass.errors import EnvironmentFailed
-from agentcompass.records.environment import ExecResult, NetworkPolicy
+from agentcompass.records.environment import (
+    ExecResult,
+    NetworkPolicy,
+    Transfer,
+    TransferLimits,
+)
 
 T = TypeVar("T")
 
@@ -38,6 +43,11 @@ class HostSession:
 
     def __attrs_post_init__(self) -> None:
         self.workdir = str(self.paths.workdir)
+
+    @property
+    def name(self) -> str:
+        """The folder, which is all that there is of a session beside its processes."""
+        return str(self.paths.root)
 
     async def exec(
         self,
@@ -70,16 +80,23 @@ class HostSession:
 
         await _in_thread(f"upload to {target!r}", work)
 
-    async def download(self, source: str, target: Path) -> None:
+    async def download(
+        self,
+        source: str,
+        target: Path,
+        *,
+        exclude: Sequence[str] = (),
+        limits: TransferLimits | None = None,
+    ) -> Transfer:
         """Copy to the host; `FileNotFoundError` where there is no `source`."""
 
-        def work() -> None:
+        def work() -> Transfer:
             located = self.paths.readable(source)
             if not located.exists():
                 raise _Missing(f"there is no {source!r}")
-            copy(located, target, check_cancelled)
+            return copy(located, target, check_cancelled, exclude=exclude, limits=limits)
 
-        await _in_thread(f"download of {source!r}", work)
+        return await _in_thread(f"download of {source!r}", work)
 
     async def read(self, path: str) -> bytes:
         """The bytes of one file, of the session or of the host."""

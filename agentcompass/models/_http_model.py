@@ -58,16 +58,19 @@ class HttpModel:
     def line_to(self, url: httpx.URL, endpoint: Endpoint) -> Line:
         """Where this model's calls go, by way of an endpoint."""
         params = self.spec.params
+        headers = _headers(self.spec, self.dialect)
+        credentials = headers.get("Authorization", "").partition(" ")[2]
+        password = httpx.URL(self.spec.base_url).password
         return Line(
             dialect=self.dialect,
             endpoint=endpoint,
             url=url,
-            headers=_headers(self.spec, self.dialect),
+            headers=headers,
             params={"model": self.spec.id, **_params.body_params(params)},
             request_timeout=_params.request_timeout(params),
             prices=prices_for(self.spec.id, params),
             adaptive=bool(params.get("adaptive_concurrency")),
-            redact=Redactor((self.spec.api_key, httpx.URL(self.spec.base_url).password)),
+            redact=Redactor((self.spec.api_key, credentials, password)),
         )
 
     def _param_faults(self) -> list[str]:

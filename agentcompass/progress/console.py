@@ -6,6 +6,9 @@ from contextlib import contextmanager
 
 from agentcompass.store.redact import Redactor
 
+# The `extra` of a record that the display or the result tells in its own way.
+FILE_ONLY = {"file_only": True}
+
 
 class _SayHandler(logging.Handler):
     def __init__(self, say: Callable[[str], None], redactor: Redactor) -> None:
@@ -15,20 +18,49 @@ class _SayHandler(logging.Handler):
         self.setFormatter(logging.Formatter("%(levelname)s %(name)s %(message)s"))
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._say(self._redactor.text(self.format(record)))
+        try:
+            text = self.format(record)
+        except (TypeError, ValueError, KeyError):  # arguments that do not fit their message
+            text = f"{record.levelname} {record.name} {record.msg} {record.args}"
+        self._say(self._redactor.text(text))
 
 
 @contextmanager
 def console_logging(say: Callable[[str], None], level: str, redactor: Redactor) -> Iterator[None]:
-    """Hand the records of the logger `agentcompass` from `level` on to `say`."""
+    """Hand the records of the logger `agentcompass` from `level` on to `say`.
+
+    Where the host has no logging of its own, the warnings of other packages go there too, which
+    would else be written to stderr with the secrets that are in them.
+    """
     logger = logging.getLogger("agentcompass")
     handler = _SayHandler(say, redactor)
     handler.setLevel(level)
+    handler.addFilter(lambda record: not getattr(record, "file_only", False))
     before = logger.level
     logger.setLevel(min(before, handler.level) if before else handler.level)
     logger.addHandler(handler)
     try:
-        yield
+        with _last_resort(say, redactor):
+            yield
     finally:
         logger.removeHandler(handler)
         logger.setLevel(before)
+
+
+@contextmanager
+def _last_resort(say: Callable[[str], None], redactor: Redactor) -> Iterator[None]:
+    """Stand in for the handler of last resort, if it is that which would be used."""
+    root = logging.getLogger()
+    if root.handlers:
+        yield
+        return
+    handler = _SayHandler(say, redactor)
+    handler.setLevel(logging.WARNING)
+    handler.addFilter(lambda record: record.name.partition(".")[0] != "agentcompass")
+    root.addHandler(handler)
+    logging.captureWarnings(True)
+    try:
+        yield
+    finally:
+        logging.captureWarnings(False)
+        root.removeHandler(handler)

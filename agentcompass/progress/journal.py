@@ -6,6 +6,7 @@ else for one write. What cannot be written is counted and warned about; it ends 
 """
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
@@ -46,9 +47,7 @@ class Journal:
     _closing: trio.Event = attrs.field(factory=trio.Event, init=False)
 
     def emit(self, event: ProgressEvent) -> None:
-        """Take an event; it counts at once, is in the log, and is written soon. Never raises."""
-        if log.isEnabledFor(logging.DEBUG):
-            log.debug("%s", in_words(event))
+        """Take an event; it counts at once, and is written and logged soon. Never raises."""
         self.tracker.apply(event, elapsed_seconds=trio.current_time() - self._began_at)
         self._waiting.append(event)
         self._emitted += 1
@@ -104,7 +103,7 @@ class Journal:
         batch, self._waiting = self._waiting, []
         done = self._writing = trio.Event()
         try:
-            await trio.to_thread.run_sync(self.events.append, batch, limiter=self.limiter)
+            await trio.to_thread.run_sync(self._write, batch, limiter=self.limiter)
         except trio.Cancelled:  # which only strikes before the thread has begun
             self._waiting[:0], batch = batch, []
             raise
@@ -112,6 +111,12 @@ class Journal:
             self._settled += len(batch)
             self._writing = None
             done.set()
+
+    def _write(self, events: Sequence[ProgressEvent]) -> None:
+        if log.isEnabledFor(logging.DEBUG):
+            for event in events:  # here, since a log is a file, and the loop waits for no disk
+                log.debug("%s", in_words(event))
+        self.events.append(events)
 
     def _replace_snapshot(self, snapshot: ProgressSnapshot) -> None:
         record = plain(snapshot)

@@ -24,8 +24,11 @@ _LEFT_OUT = {"omit_none": True}
 class ArtifactEntry:
     """One collected path: `source` in the sandbox, `destination` below the artifacts folder.
 
-    `status` is one of `EntryStatus`; `sha256` is that of `digest_tree`. Digest, size in bytes and
-    count are known once the entry is collected.
+    `status` is one of `EntryStatus`: at the end `collected`, `missing` (not in the sandbox) or
+    `excluded` (there, and left out by `exclude`); where the download broke off, the entry at which
+    it did is `failed` or `cancelled`, with `error_type`, and those after it are `not_collected`.
+    `sha256` is that of `digest_tree`. Digest, size in bytes and count are known once the entry is
+    collected.
     """
 
     source: str
@@ -44,7 +47,11 @@ class ArtifactEntry:
 
 @attrs.frozen(kw_only=True)
 class ArtifactManifest:
-    """Every entry of one attempt; `directory` is relative to the run directory."""
+    """Every entry of one attempt; `directory` is relative to the run directory.
+
+    It is `complete` unless the download broke off: by `error_type`, in `failed_operation`
+    (`download` or `validate`, when digests are taken).
+    """
 
     schema_version: int = attrs.field(
         default=ARTIFACT_SCHEMA, validator=attrs.validators.in_((ARTIFACT_SCHEMA,))

@@ -52,6 +52,30 @@ class EnvironmentPlan:
 
 
 @attrs.frozen(kw_only=True)
+class TransferLimits:
+    """How much one transfer may bring: bytes in files, and entries of whatever kind below its top.
+
+    A file that is transferred by itself is one entry.
+    """
+
+    max_bytes: int
+    max_entries: int
+
+
+@attrs.frozen(kw_only=True)
+class Transfer:
+    """What a transfer brought, counted as `TransferLimits` counts.
+
+    `skipped` are special files (sockets, pipes, devices) that were passed over, by their paths
+    relative to what was transferred.
+    """
+
+    size_bytes: int
+    entries: int
+    skipped: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
 class ExecResult:
     """One ended command. `exit_code` is None where it timed out; signals are 128 + n.
 

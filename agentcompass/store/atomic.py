@@ -6,7 +6,7 @@ can make each one fail, or kill the process there.
 
 import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from agentcompass.errors import StoreError
 from agentcompass.store.encode import NotPlain, decode, encode
 
 _numbers = itertools.count(1)
+_BLOCK = 1 << 16  # bytes that a file given in pieces is written in, at least
 
 
 class Disk:
@@ -47,8 +48,8 @@ class Disk:
         os.rename(source, target)  # noqa: PTH104  # one system call, without building a Path
 
 
-def replace_file(disk: Disk, path: Path, data: bytes) -> None:
-    """Make `data` the whole content of `path`; the folder has to exist.
+def replace_file(disk: Disk, path: Path, data: bytes | Iterable[bytes]) -> None:
+    """Make `data`, whole or in pieces, the content of `path`; the folder has to exist.
 
     Raises `StoreError` naming the file and the cause; `path` is then as it was before.
     """
@@ -64,13 +65,25 @@ def replace_file(disk: Disk, path: Path, data: bytes) -> None:
             raise
 
 
-def _write_new(disk: Disk, path: Path, data: bytes) -> None:
+def _write_new(disk: Disk, path: Path, data: bytes | Iterable[bytes]) -> None:
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
-        disk.write(file, data)
+        for block in (data,) if isinstance(data, bytes) else _blocks(data):
+            disk.write(file, block)
         disk.sync(file)
     finally:
         os.close(file)
+
+
+def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The pieces in fewer and larger ones."""
+    gathered = bytearray()
+    for piece in pieces:
+        gathered += piece
+        if len(gathered) >= _BLOCK:
+            yield bytes(gathered)
+            gathered.clear()
+    yield bytes(gathered)
 
 
 def write_record(disk: Disk, path: Path, record: Any, *, sort_keys: bool = False) -> None:

@@ -4,6 +4,7 @@ Metrics, ground truth and final answer lose known secrets only, and so does what
 later scoring needs as it was. Manifests keep the names of the files that they describe.
 """
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,13 +24,16 @@ from agentcompass.records.checkpoint import (
 )
 from agentcompass.store.encode import plain
 from agentcompass.store.redact import Redactor
+from agentcompass.store.salvage import Salvage
+
+log = logging.getLogger(__name__)
 
 MANIFEST = "declared_artifacts"
 
 
 def result_document(result: AttemptResult, redactor: Redactor) -> dict[str, Any]:
     """result.json."""
-    record: dict[str, Any] = plain(result)
+    record = _salvaged(result, redactor)
     _mask_result(record, redactor)
     for section in ("analysis_result", "meta"):
         record[section] = redactor.record(record[section])
@@ -42,7 +46,9 @@ def evaluation_document(
     checkpoint: EvaluationCheckpoint, reference: str, redactor: Redactor
 ) -> dict[str, Any]:
     """The `evaluation` section; `reference` is where its artifacts are, or would be."""
-    record: dict[str, Any] = plain(checkpoint)
+    salvage = Salvage(redactor)
+    record: dict[str, Any] = salvage.plain(checkpoint)
+    _note(record["run_result"], salvage)
     if record["artifacts"] is None:
         record["artifacts"] = plain(ArtifactManifest(directory=reference, complete=True))
     result = record["run_result"]
@@ -55,7 +61,7 @@ def evaluation_document(
 
 def retry_document(detail: RetryDetail, redactor: Redactor) -> dict[str, Any]:
     """The file of a discarded result."""
-    record: dict[str, Any] = plain(detail)
+    record = _salvaged(detail, redactor)
     _mask_issues(record, redactor)
     result = record["discarded_result"]
     _mask_result(result, redactor)
@@ -75,7 +81,8 @@ def published_document(
     header: TaskHeader, attempts: Sequence[int], redactor: Redactor
 ) -> dict[str, Any]:
     """task.json of a task that is done."""
-    record: dict[str, Any] = plain(
+    salvage = Salvage(redactor)
+    record: dict[str, Any] = salvage.plain(
         PublishedTask(
             task_id=header.task_id,
             attempts=_names(attempts),
@@ -84,6 +91,8 @@ def published_document(
             attempt_plan=header.attempt_plan,
         )
     )
+    if issue := salvage.issue():
+        log.warning("task %s: %s", header.task_id, issue.message)
     record["ground_truth"] = redactor.known(record["ground_truth"])
     return record
 
@@ -116,6 +125,19 @@ def is_empty(value: Any) -> bool:
 
 def _names(attempts: Sequence[int]) -> dict[str, str]:
     return {str(number): attempt_name(number) for number in attempts}
+
+
+def _salvaged(value: Any, redactor: Redactor) -> dict[str, Any]:
+    """A record with issues, one of them for what in it JSON cannot hold."""
+    salvage = Salvage(redactor)
+    record: dict[str, Any] = salvage.plain(value)
+    _note(record, salvage)
+    return record
+
+
+def _note(record: dict[str, Any], salvage: Salvage) -> None:
+    if issue := salvage.issue():
+        record["issues"].append(plain(issue))
 
 
 def _mask_result(record: dict[str, Any], redactor: Redactor) -> None:

@@ -22,6 +22,8 @@ from agentcompass.errors import RecordCorrupt, StoreError
 # Deeper is a structure that holds itself, or one that a JSON reader of ours would refuse.
 DEEPEST = 200
 _LONGEST_PATH = 120  # characters of it in a message
+_MOST_DIGITS = 4300  # what Python reads and writes in decimal
+_MOST_BITS = int(_MOST_DIGITS * math.log2(10))
 
 
 class NotPlain(StoreError):
@@ -39,22 +41,24 @@ class NotPlain(StoreError):
         return NotPlain(self.fault, f"{key}.{self.path}" if self.path else str(key))
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any, *, depth: int = 0) -> Any:
     """`value` in mappings with text keys, lists, text, finite numbers, booleans and None.
 
     A record becomes the mapping of its fields; a path, a UUID and a date become their text (ISO
     8601); bytes become text as the file system's names do, so that odd bytes survive; a set
     becomes a sorted list; `Decimal` and numpy's scalars become plain numbers; an enumeration its
-    value. Raises `NotPlain` for anything else, for numbers that are not finite, and for what holds
-    itself.
+    value. Raises `NotPlain` for anything else, for numbers that are not finite or have too many
+    digits to be read back, and for what holds itself. `depth` levels are to stand around it.
     """
-    return _plain(value, 0)
+    return _plain(value, depth)
 
 
 def _plain(value: Any, depth: int) -> Any:
     kind = type(value)
-    if kind is str or kind is int or kind is bool or value is None:
+    if kind is str or kind is bool or value is None:
         return value
+    if kind is int:
+        return _readable(value)
     if kind is float:
         return _finite(value)
     if depth > DEEPEST:
@@ -70,7 +74,7 @@ def _mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
     done = {}
     for key, item in value.items():
         try:
-            done[key if type(key) is str else _key(key)] = _plain(item, depth + 1)
+            done[key if type(key) is str else key_text(key)] = _plain(item, depth + 1)
         except NotPlain as error:
             raise error.below(key) from None
     if len(done) < len(value):
@@ -88,7 +92,8 @@ def _sequence(value: list[Any], depth: int) -> list[Any]:
     return done
 
 
-def _key(key: Any) -> str:
+def key_text(key: Any) -> str:
+    """The name of a field; raises `NotPlain` where `key` can be none."""
     found = key if key is None or type(key) in (bool, int, float) else _convert(key)
     if type(found) is str:
         return found
@@ -100,6 +105,19 @@ def _key(key: Any) -> str:
 def _finite(value: float) -> float:
     if not math.isfinite(value):
         raise NotPlain(f"the number {value} is not finite")
+    return value
+
+
+def _readable(value: int) -> int:
+    if value.bit_length() > _MOST_BITS:
+        raise NotPlain(f"a number of more than {_MOST_DIGITS} digits")
+    return value
+
+
+def container(value: Any) -> dict[Any, Any] | list[Any]:
+    """The mapping or list, with items as they are, that a value is on its way to be plain."""
+    while type(value) is not dict and type(value) is not list:
+        value = _convert(value)
     return value
 
 

@@ -43,7 +43,12 @@ def run_location(results_dir: Path, request: RunRequest) -> RunLocation:
         sanitized(request.harness.id) or "none",
     )
     namespace = (*_run_name(request.output.run_name), fitted("_".join(ids)))
-    return RunLocation(results_dir, namespace, _run_id(request.output.run_id))
+    return RunLocation(results_dir, namespace, _run_id("--run-id", request.output.run_id))
+
+
+def reuse_run_id(request: RunRequest) -> str | None:
+    """The folder of the run that `request` names to be reused; None for the newest that fits."""
+    return _run_id("--reuse", request.runtime.reuse_run_id)
 
 
 def _run_name(text: str) -> tuple[str, ...]:
@@ -53,12 +58,12 @@ def _run_name(text: str) -> tuple[str, ...]:
     return tuple(pieces)
 
 
-def _run_id(text: str | None) -> str | None:
+def _run_id(option: str, text: str | None) -> str | None:
     if text is None:
         return None
-    if not _pieces("--run-id", text):
-        raise UsageError(f"--run-id: {text!r} is not the name of a folder")
-    return _checked("--run-id", sanitized(text))
+    if not _pieces(option, text):
+        raise UsageError(f"{option}: {text!r} is not the name of a folder")
+    return _checked(option, sanitized(text))
 
 
 def _pieces(option: str, text: str) -> list[str]:

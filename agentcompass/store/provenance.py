@@ -1,11 +1,14 @@
 """run_info.json and params.json as they are put together: what was asked for, and what came of it.
 
 The plan of every attempt goes into run_info.json. Writing that file for each of them would cost
-the square of their number, so it is due again only when they have doubled, and at the end.
+the square of their number, so it is due again only when there are four times as many, and at the
+end; until then a plan is in progress.jsonl.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import attrs
@@ -23,6 +26,7 @@ _EXECUTION = (
     *("run_timeout_multiplier", "evaluation_timeout_multiplier", "save_artifacts"),
     *("artifact_collect_timeout_seconds", "artifacts", "artifact_collect"),
 )
+_GROWTH = 4
 _HERE = "<the plans>"
 _PLAN_INDENT = b"\n" + b" " * 8
 
@@ -57,8 +61,8 @@ class Provenance:
 
     @property
     def is_due(self) -> bool:
-        """Whether there are twice as many plans as at the last `snapshot`."""
-        return len(self._plans) >= max(1, 2 * self._written_plans)
+        """Whether there are so many more plans than at the last `snapshot`."""
+        return len(self._plans) >= max(1, _GROWTH * self._written_plans)
 
     def snapshot(self) -> "Snapshot":
         """What run_info.json says now, to be put into words later and elsewhere."""
@@ -92,34 +96,41 @@ class Snapshot:
     fields: Mapping[str, Any]
     plans: Mapping[tuple[str, int], bytes]
 
-    def data(self) -> bytes:
-        """The content of run_info.json.
+    def pieces(self) -> Iterator[bytes]:
+        """The content of run_info.json, piece by piece.
 
-        The plans are put in as the text that they are: for many tasks, one call that encodes them
-        all would stop every other thread for too long.
+        The plans are put in as the text that they are, one after the other: for many tasks, one
+        call that encodes them all would stop every other thread for too long, and the whole of it
+        would take more memory than all that is kept of the tasks.
         """
         if not self.plans:
-            return dump(self.fields, sort_keys=True)
+            yield dump(self.fields, sort_keys=True)
+            return
         data = dump({**self.fields, "resolved_execution_plans": _HERE}, sort_keys=True)
         before, _, after = data.partition(_text(_HERE))
-        return b"".join((before, _object((_task(*each) for each in self._by_task()), 2), after))
+        yield before
+        yield from _object((_task(*each) for each in self._by_task()), 2)
+        yield after
 
-    def _by_task(self) -> Iterable[tuple[str, dict[str, bytes]]]:
-        tasks: dict[str, dict[str, bytes]] = {}
-        for (task_id, attempt), text in self.plans.items():
-            tasks.setdefault(task_id, {})[str(attempt)] = text
-        return sorted(tasks.items())
-
-
-def _task(task_id: str, attempts: Mapping[str, bytes]) -> bytes:
-    plans = _object((_text(number) + b": " + attempts[number] for number in sorted(attempts)), 6)
-    return _text(task_id) + b": " + _object((b'"attempts": ' + plans,), 4)
+    def _by_task(self) -> Iterator[tuple[str, Iterable[bytes]]]:
+        entries = sorted((task_id, str(attempt)) for task_id, attempt in self.plans)
+        for task_id, attempts in groupby(entries, key=itemgetter(0)):
+            yield task_id, (_text(n) + b": " + self.plans[task_id, int(n)] for _, n in attempts)
 
 
-def _object(members: Iterable[bytes], indent: int) -> bytes:
-    """A JSON object that itself stands at `indent`."""
+def _task(task_id: str, plans: Iterable[bytes]) -> bytes:
+    attempts = b'"attempts": ' + b"".join(_object(plans, 6))
+    return _text(task_id) + b": " + b"".join(_object((attempts,), 4))
+
+
+def _object(members: Iterable[bytes], indent: int) -> Iterator[bytes]:
+    """A JSON object with at least one member that itself stands at `indent`."""
     space = b"\n" + b" " * indent
-    return b"{" + space + b"  " + (b"," + space + b"  ").join(members) + space + b"}"
+    mark = b"{"
+    for member in members:
+        yield mark + space + b"  " + member
+        mark = b","
+    yield space + b"}"
 
 
 def _text(text: str) -> bytes:

@@ -75,7 +75,7 @@ def read_run_info(directory: Path) -> RunInfo:
     record = read_record(path)
     if record is None:
         raise StoreError(f"{directory} is not a run directory: it has no {path.name}")
-    _check_schema(record, path, RUN_INFO_SCHEMA, EARLIER_RUN_INFO_SCHEMA)
+    record = _checked(record, path, RUN_INFO_SCHEMA, EARLIER_RUN_INFO_SCHEMA)
     return structure_record(record, RunInfo, source=str(path))
 
 
@@ -98,15 +98,11 @@ def read_tasks(directory: Path) -> Iterator[StoredTask | UnreadableTask]:
 
 def read_task(task: TaskLayout, state: State | None) -> StoredTask:
     """One task; raises `StoreError` naming the file and the field that is wrong."""
-    record = read_record(task.index)
-    if record is None:
-        raise RecordCorrupt(f"{task.index}: there is no such file")
-    _check_schema(record, task.index, TASK_SCHEMA, EARLIER_TASK_SCHEMA)
-    source = str(task.index)
-    index = structure_record(record, TaskIndex, source=source)
+    record = _read_task_record(task)
+    task_id, numbers = _index(record, task)
     header = None
     if record.keys() >= _SHARED_FIELDS:
-        published = structure_record(record, PublishedTask, source=source)
+        published = structure_record(record, PublishedTask, source=str(task.index))
         header = TaskHeader(
             task_id=published.task_id,
             category=published.category,
@@ -116,10 +112,28 @@ def read_task(task: TaskLayout, state: State | None) -> StoredTask:
     return StoredTask(
         directory=task.directory,
         state=state,
-        task_id=index.task_id,
+        task_id=task_id,
         header=header,
-        attempts={number: read_result(task.attempt(number)) for number in _numbers(index, source)},
+        attempts={number: read_result(task.attempt(number)) for number in numbers},
     )
+
+
+def read_index(task: TaskLayout) -> tuple[str, list[int]]:
+    """The id of a task and the numbers of its attempts; raises `StoreError` as `read_task`."""
+    return _index(_read_task_record(task), task)
+
+
+def _read_task_record(task: TaskLayout) -> dict[str, Any]:
+    record = read_record(task.index)
+    if record is None:
+        raise RecordCorrupt(f"{task.index}: there is no such file")
+    return _checked(record, task.index, TASK_SCHEMA, EARLIER_TASK_SCHEMA)
+
+
+def _index(record: dict[str, Any], task: TaskLayout) -> tuple[str, list[int]]:
+    source = str(task.index)
+    index = structure_record(record, TaskIndex, source=source)
+    return index.task_id, _numbers(index, source)
 
 
 def read_result(attempt: AttemptLayout) -> AttemptResult | None:
@@ -142,20 +156,21 @@ def read_checkpoint(attempt: AttemptLayout) -> AttemptCheckpoint | None:
     record = read_record(path)
     if record is None:
         return None
-    _check_schema(record, path, CHECKPOINT_SCHEMA)
+    record = _checked(record, path, CHECKPOINT_SCHEMA)
     evaluation = record.get("evaluation")
     if evaluation is not None:
-        _check_schema(evaluation, path, EVALUATION_SCHEMA)
+        evaluation = _checked(evaluation, path, EVALUATION_SCHEMA)
         record = {**record, "evaluation": _without_nulls(evaluation)}
     return structure_record(record, AttemptCheckpoint, source=str(path))
 
 
-def _check_schema(record: Any, path: Path, *known: str) -> None:
+def _checked(record: Any, path: Path, *known: str) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise RecordCorrupt(f"{path}: expected an object")
     found = record.get("schema_version")
     if found not in known:
         raise SchemaUnsupported(f"{path}: schema {found!r} is not known; known: {', '.join(known)}")
+    return record
 
 
 def _numbers(index: TaskIndex, source: str) -> list[int]:

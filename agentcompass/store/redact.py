@@ -1,21 +1,16 @@
 """What is secret never reaches a file, an event, a log line or the console.
 
 A value that is known to be secret is masked wherever it stands, in the spellings that it takes in
-JSON, in URLs and in base64. A name alone masks what stands under it only where it is the name of a
-credential; free text also by the forms that credentials take there.
+JSON, in URLs and in base64, however often it was quoted. A name alone masks what stands under it
+only where it is the name of a credential; free text also by the forms that credentials take there.
 """
 
-import base64
-import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
-from urllib.parse import quote, quote_plus
 
 from agentcompass.records.credentials import is_secret_name
-
-MASK = "********"
-SHORTEST = 8  # a shorter secret would mask parts of ordinary words
+from agentcompass.records.spellings import MASK, SHORTEST, Spellings
 
 _REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _NAME = r"(?:api[_-]?key|token|secret|password|credential)[\"']?[ \t]*[:=][ \t]*[\"']?"
@@ -46,14 +41,12 @@ class Redactor:
     def learn(self, secrets: Iterable[str]) -> None:
         """Mask these as well from now on."""
         self._known |= {secret for secret in secrets if len(secret) >= SHORTEST}
-        forms = {form for secret in self._known for form in spellings(secret)}
-        self._spellings = sorted(forms, key=_longest_first)
-        self._shortest = min(map(len, self._spellings), default=0)
-        self._pattern = re.compile("|".join(map(re.escape, self._spellings)))
+        self._spellings = Spellings(self._known)
+        self._encoded = [form.encode("utf-8", "surrogatepass") for form in self._spellings.all]
 
     def text(self, text: str) -> str:
         """Free text, such as a message or a traceback, without secrets of any recognised form."""
-        text = self._masked(text)
+        text = self._spellings.masked(text)
         for form in _FORMS:
             text = form.sub(rf"\1{MASK}", text)
         return text
@@ -61,6 +54,15 @@ class Redactor:
     def known(self, value: Any) -> Any:
         """A value without the known secrets; names mean nothing here."""
         return self._walk(value, by_name=False)
+
+    @property
+    def longest(self) -> int:
+        """The bytes of the longest spelling of a known secret; 0 where none is known."""
+        return max(map(len, self._encoded), default=0)
+
+    def known_in(self, data: bytes) -> bool:
+        """Whether a known secret stands in `data`, in any of its spellings."""
+        return any(map(data.__contains__, self._encoded))
 
     def record(self, value: Any) -> Any:
         """A value without the known secrets and without what stands under a credential's name.
@@ -72,7 +74,7 @@ class Redactor:
     def _walk(self, value: Any, *, by_name: bool) -> Any:
         kind = type(value)
         if kind is str:
-            return self._masked(value)
+            return self._spellings.masked(value)
         if kind is dict or isinstance(value, Mapping):
             return self._mapping(value, by_name=by_name)
         if kind is list or kind is tuple:
@@ -85,46 +87,10 @@ class Redactor:
         for key, item in value.items():
             named = by_name and isinstance(key, str) and _names_secret(key, value)
             masked = _hide(item) if named else self._walk(item, by_name=by_name)
-            name = self._masked(key) if isinstance(key, str) else key
+            name = self._spellings.masked(key) if isinstance(key, str) else key
             same = same and masked is item and name is key
             done[_free(name, done)] = masked
         return value if same else done
-
-    def _masked(self, text: str) -> str:
-        # Looking for each spelling is many times faster than one pattern over a long text.
-        if len(text) < self._shortest or not any(map(text.__contains__, self._spellings)):
-            return text
-        while (masked := self._pattern.sub(MASK, text)) != text:  # a secret may hold asterisks
-            text = masked
-        return text
-
-
-def spellings(secret: str) -> Iterator[str]:
-    """How a secret may be written: as it is, escaped for JSON and URLs, inside base64."""
-    yield secret
-    for ascii_only in (True, False):
-        once = json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
-        yield from (once, json.dumps(once)[1:-1])  # the arguments of a tool call are JSON in JSON
-    data = secret.encode("utf-8", "surrogatepass")
-    yield quote(data, safe="")
-    yield quote(data)
-    yield quote_plus(data)
-    for offset in range(3):
-        yield from _in_base64(data, offset)
-
-
-def _in_base64(data: bytes, offset: int) -> Iterator[str]:
-    """The characters that depend on nothing but `data`, `offset` bytes into a group of three."""
-    for encoder in (base64.b64encode, base64.urlsafe_b64encode):
-        text = encoder(bytes(offset) + data).decode("ascii")
-        end = (offset + len(data)) * 8 // 6
-        part = text[(offset * 8 + 5) // 6 : end]
-        if len(part) >= SHORTEST:
-            yield part
-
-
-def _longest_first(text: str) -> tuple[int, str]:  # since one may hold another
-    return -len(text), text
 
 
 def _names_secret(key: str, siblings: Mapping[Any, Any]) -> bool:

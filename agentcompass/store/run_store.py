@@ -4,7 +4,7 @@ Files are written in worker threads, a few at a time; nothing here blocks the lo
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -18,10 +18,15 @@ from agentcompass.records.attempt import AttemptResult, TaskHeader
 from agentcompass.records.checkpoint import EvaluationCheckpoint, RetryDetail
 from agentcompass.records.metrics import MetricReport
 from agentcompass.records.progress import ProgressEvent, ProgressSnapshot
+from agentcompass.records.reuse import TakenOver
 from agentcompass.store.atomic import Disk, named_errors, replace_file, write_record
+from agentcompass.store.earlier_run import Judge
 from agentcompass.store.layout import AttemptLayout, RunLayout
 from agentcompass.store.provenance import Provenance, Snapshot, now
+from agentcompass.store.reading import read_checkpoint
 from agentcompass.store.reports import metric_artifacts, write_report
+from agentcompass.store.reuse_source import ReuseSource
+from agentcompass.store.takeover import TaskTakeover
 from agentcompass.store.tasks import TaskFiles
 
 P = ParamSpec("P")
@@ -124,6 +129,17 @@ class RunStore:
         """Move away what an execution left, before the attempt is executed again."""
         await self._on_task(task_id, self.tasks.set_aside, task_id, attempt)
 
+    async def take_over(
+        self, source: ReuseSource, headers: Sequence[TaskHeader], judge: Judge
+    ) -> Sequence[TakenOver]:
+        """Copy what earlier runs have of tasks that have not begun here."""
+        return await self._in_thread(self._take_over, source, headers, judge)
+
+    async def load_evaluation(self, task_id: str, attempt: int) -> EvaluationCheckpoint | None:
+        """The saved work of an attempt that is not done, None where there is none."""
+        checkpoint = await self._in_thread(read_checkpoint, self._attempt(task_id, attempt))
+        return None if checkpoint is None else checkpoint.evaluation
+
     async def write_metrics(self, report: MetricReport, summary_md: str) -> None:
         """Write metrics.json and summary.md; `finish` tells run_info.json where they come from."""
         redactor = self.provenance.redactor
@@ -131,10 +147,10 @@ class RunStore:
         await self._in_thread(write, self.disk, self.layout, report, summary_md)
         self.provenance.set(metric_artifacts=metric_artifacts(report, source="evaluation"))
 
-    async def finish(self, status: str, error: str | None) -> None:
-        """Write the final state of the run into run_info.json, and params.json."""
+    async def finish(self, status: str, error: str | None, **fields: Any) -> None:
+        """Write the final state of the run and `fields` into run_info.json, and params.json."""
         error = None if error is None else self.provenance.redactor.text(error)
-        self.provenance.set(status=status, finished_at=now(), error=error)
+        self.provenance.set(status=status, finished_at=now(), error=error, **fields)
         await self._write_run_info()
         await self._in_thread(self._write_params)
 
@@ -147,6 +163,17 @@ class RunStore:
                 await self._write_run_info()
             except StoreError as error:
                 log.warning("the plans so far are not in run_info.json: %s", error)
+
+    def _take_over(
+        self, source: ReuseSource, headers: Sequence[TaskHeader], judge: Judge
+    ) -> Sequence[TakenOver]:
+        redactor = self.provenance.redactor
+        files = TaskTakeover(layout=self.layout, redactor=redactor, disk=self.disk)
+        taken = []
+        for header in headers:
+            found = source.attempts(header.task_id, header.attempt_plan.numbers, judge)
+            taken.append(files.take_over(header, found, judge) if found else TakenOver())
+        return taken
 
     def _attempt(self, task_id: str, attempt: int) -> AttemptLayout:
         return self.layout.task(task_id, "running").attempt(attempt)
@@ -173,7 +200,7 @@ class RunStore:
             await self._in_thread(self._replace_run_info, self.provenance.snapshot())
 
     def _replace_run_info(self, snapshot: Snapshot) -> None:
-        replace_file(self.disk, self.layout.run_info, snapshot.data())
+        replace_file(self.disk, self.layout.run_info, snapshot.pieces())
 
     def _write_params(self) -> None:
         write_record(self.disk, self.layout.params, self.provenance.params(), sort_keys=True)

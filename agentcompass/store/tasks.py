@@ -32,9 +32,10 @@ from agentcompass.store.documents import (
     retry_document,
     scheduler_document,
 )
-from agentcompass.store.encode import decode, encode
+from agentcompass.store.encode import encode
 from agentcompass.store.layout import AttemptLayout, RunLayout, TaskLayout, retry_file, state_of
 from agentcompass.store.redact import Redactor
+from agentcompass.store.repoint import repointed, without_scheduler
 
 
 @attrs.frozen(kw_only=True)
@@ -164,15 +165,15 @@ class TaskFiles:
     def _close(self, attempt: AttemptLayout) -> None:
         """Leave in the checkpoint only what a later run can use."""
         if attempt.checkpoint.exists():
-            change_file(self.disk, attempt.checkpoint, _without_scheduler)
+            change_file(self.disk, attempt.checkpoint, without_scheduler)
         else:
             write_record(self.disk, attempt.checkpoint, checkpoint_document())
 
     def _repoint(self, attempt: AttemptLayout, old: Path, new: Path) -> None:
         """Let the records of an attempt name the folder to which their artifacts move."""
-        before, after = (_reference(self._relative(path)) for path in (old, new))
+        before, after = (self._relative(path) for path in (old, new))
         for path in attempt.records():
-            change_file(self.disk, path, lambda data: data.replace(before, after))
+            change_file(self.disk, path, lambda data: repointed(data, before, after))
 
     @contextmanager
     def _encoding(self, path: Path) -> Iterator[None]:
@@ -182,19 +183,6 @@ class TaskFiles:
 
     def _relative(self, path: Path) -> str:
         return path.relative_to(self.layout.directory).as_posix()
-
-
-def _reference(folder: str) -> bytes:
-    # Inside a JSON string a quote is escaped, so this only ever matches a field of that name.
-    return f'"directory": "{folder}'.encode()
-
-
-def _without_scheduler(data: bytes) -> bytes:
-    if b'\n  "scheduler": ' not in data:  # a section stands there, and no string holds a line end
-        return data
-    record = decode(data, source="checkpoint.json")
-    del record["scheduler"]
-    return encode(record)
 
 
 def _logical_attempt(header: TaskHeader, number: int, result: AttemptResult) -> LogicalAttempt:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentcompass.benchmarks._selection import select
+from agentcompass.benchmarks._selection import as_utf8, select
 from agentcompass.errors import UsageError
 from agentcompass.records.task import TaskSpec
 
@@ -48,3 +48,12 @@ def test_an_id_asked_for_twice_is_named():
 def test_a_data_set_with_an_id_twice_is_refused():
     with pytest.raises(UsageError, match="more than one task with the id 'a'"):
         select(specs("a", "b", "a"), None)
+
+
+def test_a_name_that_a_locale_has_garbled_is_itself_again():
+    garbled = "täsk-木".encode().decode("ascii", "surrogateescape")
+
+    assert [as_utf8(name) for name in (garbled, "täsk-木", "\ud800")] == [
+        *("täsk-木", "täsk-木", "\ud800")
+    ]
+    assert len(select(specs("täsk-木"), [garbled])) == 1

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from agentcompass.benchmarks._verifier import _EMPTY_FOLDERS
-from agentcompass.errors import EvaluationFailed
 from tests.benchmarks.local_session import REWARD, Attempt
 
 
@@ -83,15 +82,6 @@ async def test_a_bad_json_reward_is_not_replaced_by_a_good_text_one(tmp_path):
     refusal = await Attempt(tmp_path, {"tests/test.sh": script}).refusal()
 
     assert "reward.json is not JSON" in str(refusal)
-
-
-async def test_mode_none_gives_no_verdict(tmp_path):
-    attempt = Attempt(tmp_path, {})
-    prepared = await attempt.prepare()
-    attempt.session = None
-
-    with pytest.raises(EvaluationFailed, match="not in mode none"):
-        await attempt.score(prepared)
 
 
 # What an agent may try, in the session that its work is scored in (cases.md 68).

@@ -25,7 +25,9 @@ from agentcompass.records.progress import ProgressEvent
 log = logging.getLogger("agentcompass.fake")
 
 
-async def evaluate(request, options, *, reporters=(), on_open=None) -> Mapping[str, Any]:
+async def evaluate(
+    request, options, *, reporters=(), on_open=None, redactor=None
+) -> Mapping[str, Any]:
     """What `FAKE_RUN` says: complete, fail, timeout, usage, hang, stubborn or bug."""
     how = os.environ.get("FAKE_RUN", "complete")
     if how == "usage":

@@ -51,8 +51,9 @@ def test_odd_task_ids_are_kept_apart_and_shown_on_one_line_each(tmp_path, encodi
 def test_records_are_utf_8_in_any_locale(tmp_path):
     """cases.md 74."""
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    ended, directory = run(tmp_path, ("t",), **plain)
+    ended, directory = run(tmp_path, ("täsk-木", "t"), **plain)
 
     assert ended.code == 0, ended.err
+    assert results(directory).keys() == {"täsk-木", "t"}
     assert results(directory)["t"]["artifacts"]["solution"]["stdout"] == "日本 🧭\n"
     assert ended.out.splitlines()[0].startswith("task_directory / oracle / none")

@@ -315,8 +315,8 @@ def test_what_was_given_is_not_changed_and_not_shared(resolve):
         ({"progress": "rich"}, "progress: rich is not one of 'auto', 'plain', 'none'"),
         ({"bogus": 1}, "bogus: unknown keyword"),
         ({"config_path": "no.yaml"}, "no.yaml: cannot be read: No such file or directory"),
-        ({"reuse": True}, "reuse: reusing an earlier run is not in this version yet"),
-        ({"reuse_run_id": "x"}, "reuse_run_id: reusing an earlier run is not in this version yet"),
+        ({"reuse_run_id": "x"}, "reuse_run_id: names the run to reuse; ask for that with reuse"),
+        ({"reuse": True, "reuse_run_id": "../x"}, "reuse_run_id: must be a plain name of one fold"),
         ({"recipe_dirs": ["x"]}, "recipe_dirs: loading recipes from a folder is not in this"),
         ({"auto_install_dependencies": True}, "auto_install_dependencies: installing dependenc"),
         ({"analysis_params": {"analyzers": []}}, "analysis_params: choosing analyzers is not in"),
@@ -349,7 +349,7 @@ def test_what_cannot_be_meant_is_refused_by_its_name(faults, values, fault):
         ("runtime: {keep: 1}", "config.yaml: runtime: unknown key keep; known: results_dir"),
         ("runtime: {timeout_seconds: 1m30s}", "config.yaml: runtime.timeout_seconds: expected a"),
         ("runtime: {timeout_seconds: .inf}", "config.yaml: runtime.timeout_seconds: expected a fi"),
-        ("runtime: {reuse: true}", "config.yaml: runtime.reuse: reusing an earlier run is not in"),
+        ("runtime: {reuse_run_id: x}", "config.yaml: runtime.reuse_run_id: names the run to reuse"),
         ("execution: {keep_environment: NO}", "config.yaml: execution.keep_environment: expected"),
         ("benchmarks: {toy: {limt: 1}}", "config.yaml: benchmarks.toy.limt: unknown key limt; kno"),
         ("benchmarks: {needy: {x: 1}}", "config.yaml: benchmarks.needy.x: unknown key x; known: "),
@@ -391,7 +391,7 @@ def test_a_fault_names_the_layer_that_made_it(faults):
     ]
 
 
-def test_a_keyword_may_switch_off_what_a_file_asks_for_in_vain(resolve):
+def test_a_keyword_may_switch_off_what_a_file_asks_for(resolve):
     assert not resolve("runtime: {reuse: true}\n", reuse=False).request.runtime.reuse
 
 

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from agentcompass.config.resolve import resolve_run
 from agentcompass.config.secrets import (
-    MASK,
     known_in,
     known_secrets,
     masked,
 )
 from agentcompass.records.credentials import is_secret_name
+from agentcompass.records.spellings import MASK
 
 
 @pytest.mark.parametrize(

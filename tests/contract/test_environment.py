@@ -4,12 +4,14 @@ import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import attrs
 import pytest
 import trio
 
-from agentcompass.errors import EnvironmentFailed
-from agentcompass.protocols import Session
-from agentcompass.records.environment import NetworkPolicy
+from agentcompass.config.components import members
+from agentcompass.errors import ArtifactOverBudget, EnvironmentFailed
+from agentcompass.protocols import Environment, Session
+from agentcompass.records.environment import NetworkPolicy, Transfer, TransferLimits
 from tests.contract.environment import ALL, Provider, opened, request
 
 # A command that hangs would take 60 s; whoever is back before this did not wait for it.
@@ -25,6 +27,12 @@ def provider(request: pytest.FixtureRequest) -> Provider:
 async def session(provider: Provider) -> AsyncIterator[Session]:
     async with opened(provider) as session:
         yield session
+
+
+def test_a_provider_has_all_that_the_engine_asks_for(provider):
+    environment = provider.make()
+
+    assert [name for name in members(Environment) if not hasattr(environment, name)] == []
 
 
 async def test_a_result_tells_output_errors_and_code_apart(session):
@@ -161,6 +169,35 @@ async def test_a_file_goes_up_and_comes_down_the_same(session, tmp_path):
 
     assert (tmp_path / "also/new").read_bytes() == source.read_bytes()
     assert (tmp_path / "also/new").stat().st_mode & 0o777 == 0o750
+
+
+async def test_a_download_leaves_out_what_is_excluded_and_says_what_came(session, tmp_path):
+    for path in ("keep/a", "keep/a.log", "cache/b", "c"):
+        await session.write(f"tree/{path}", b"xx")
+
+    came = await session.download("tree", tmp_path / "tree", exclude=["*.log", "cache"])
+    left_out = await session.download("tree/keep/a.log", tmp_path / "log", exclude=["*.log"])
+
+    assert look_at(tmp_path / "tree").keys() == {"keep", "keep/a", "c"}
+    assert came == Transfer(size_bytes=4, entries=3)
+    assert left_out == Transfer(size_bytes=0, entries=0)
+    assert not (tmp_path / "log").exists()
+
+
+async def test_a_download_ends_at_the_limit_that_it_passes(session, tmp_path):
+    """cases.md 45."""
+    for name in "abc":
+        await session.write(f"tree/{name}", b"x" * 10)
+
+    enough = TransferLimits(max_bytes=30, max_entries=3)
+    assert (await session.download("tree", tmp_path / "all", limits=enough)).size_bytes == 30
+    for limits, said in (
+        (attrs.evolve(enough, max_bytes=29), "29 bytes"),
+        (attrs.evolve(enough, max_entries=2), "2 entries"),
+    ):
+        with pytest.raises(ArtifactOverBudget, match=said):
+            await session.download("tree", tmp_path / said, limits=limits)
+        assert len(look_at(tmp_path / said)) <= 2
 
 
 async def test_an_upload_is_merged_into_what_is_there(session, tmp_path):

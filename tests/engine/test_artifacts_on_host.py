@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.ordinary_user import ordinary_user
 from tests.whole_runs import Ran, run
 
 
@@ -35,8 +36,12 @@ async def test_special_files_are_passed_over_and_the_rest_is_kept(tmp_path: Path
     )
     folder = artifacts(ran)
     [_, entry] = ran.attempts["t"]["artifacts"]["declared_artifacts"]["entries"]
+    [issue] = ran.attempts["t"]["issues"]
 
     assert ran.status == "completed"
+    assert (issue["severity"], issue["phase"]) == ("warning", "collect")
+    assert issue["code"] == "special_files_skipped"
+    assert issue["message"].endswith(": 2: /app/out/pipe, /app/out/socket")
     assert sorted(path.name for path in folder.iterdir()) == ["dangling", "file", "sub"]
     assert (folder / "sub" / "tool").stat().st_mode & 0o777 == 0o750
     assert (entry["status"], entry["file_count"], entry["size_bytes"]) == ("collected", 2, 9)
@@ -79,6 +84,7 @@ async def test_an_artifact_that_leads_out_by_a_link_is_refused(tmp_path: Path, s
     [
         ({"max_mb": 1}, "mkdir out; head -c 1200000 /dev/zero > out/big"),
         ({"max_files": 20}, "mkdir out; cd out; seq 30 | xargs touch"),
+        ({"max_mb": 1000}, "mkdir out; truncate --size 1T out/sparse"),
     ],
 )
 async def test_too_many_artifacts_void_their_task_alone(
@@ -96,3 +102,65 @@ async def test_too_many_artifacts_void_their_task_alone(
 
     assert ran.issues("big") == [("fatal", "collect", "artifact_over_budget")]
     assert ran.issues("small") == []
+
+
+async def test_what_a_task_excludes_is_not_collected(tmp_path: Path) -> None:
+    task = {
+        "solution/solve.sh": "mkdir -p out/cache; cd out; touch a a.log cache/b\n",
+        "task.toml": 'artifacts = [{source = "/app/out", exclude = ["*.log", "cache"]}]\n',
+    }
+    ran = await run(tmp_path, {"t": task})
+
+    assert [path.name for path in artifacts(ran).iterdir()] == ["a"]
+    assert ran.issues("t") == []
+
+
+async def test_what_its_owner_may_not_read_reaches_the_verifier_with_its_mode(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """cases.md 45."""
+    with ordinary_user() as folder:
+        monkeypatch.chdir(folder)
+        for name in ("XDG_CONFIG_HOME", "HOME"):
+            monkeypatch.setenv(name, str(folder))
+        ran = await collected(
+            folder,
+            "mkdir -p out/closed; echo inside > out/closed/file; echo denied > out/file\n"
+            "chmod 000 out/closed/file out/closed out/file\n",
+            environment_params={"evaluation_mode": "fresh"},
+        )
+        monkeypatch.chdir("/")
+        [_, entry] = ran.attempts["t"]["artifacts"]["declared_artifacts"]["entries"]
+
+        assert ran.status == "completed"
+        assert (entry["status"], entry["file_count"]) == ("collected", 2)
+        for name in ("file", "closed"):
+            assert (artifacts(ran) / name).stat().st_mode & 0o777 == 0
+
+
+async def test_a_secret_in_an_artifact_stays_and_is_said(tmp_path: Path) -> None:
+    """decisions.md: downloaded artifacts keep their bytes."""
+    key = "a-key-that-nobody-may-see"
+    ran = await collected(
+        tmp_path,
+        f"mkdir out; echo nothing > out/a; echo key={key} | tee out/b out/c\n",
+        model_api_key=key,
+    )
+    [issue] = ran.attempts["t"]["issues"]
+
+    assert ran.issues("t") == [("warning", "collect", "secret_in_artifact")]
+    assert issue["message"].endswith(": 2: app/out/b, app/out/c")
+    assert (artifacts(ran) / "b").read_text() == f"key={key}\n"
+
+
+async def test_two_artifacts_in_one_place_are_their_tasks_fault_before_it_runs(
+    tmp_path: Path,
+) -> None:
+    toml = 'artifacts = ["/app/a", {source = "/app/b", destination = "app/a"}]\n'
+    ran = await run(
+        tmp_path,
+        {"mixed": {"task.toml": toml, "solution/solve.sh": "touch ran"}, "fine": {}},
+    )
+
+    assert ran.issues("mixed") == [("fatal", "setup", "task_invalid")]
+    assert ran.issues("fine") == []

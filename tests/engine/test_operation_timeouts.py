@@ -10,6 +10,7 @@ from agentcompass.environments.host_process import HostProcess, HostProcessConfi
 from agentcompass.records.task import PreparedTask
 from tests.fakes import MemoryStore, Scripted, ScriptedBenchmark, World, make_job
 from tests.processes import alive, new_mark
+from tests.whole_runs import run
 
 
 @pytest.mark.parametrize("retries", [0, 2])
@@ -49,3 +50,25 @@ async def test_a_set_up_out_of_time_is_dead_before_it_is_run_again(
     assert (issue.severity, issue.phase) == ("fatal", "setup")
     assert "host_process exec operation timeout" in issue.message
     assert store.attempts["t", 1].retry_count == retries
+
+
+@pytest.mark.parametrize("phase", ["run_harness", "evaluate"])
+async def test_what_was_printed_before_a_phase_ran_out_is_on_record(
+    tmp_path: Path, phase: str
+) -> None:
+    """cases.md 41: a solution, and a verifier, that prints three lines and hangs."""
+    hangs = "echo 1; echo 2; echo 3 >&2; sleep 60\n"
+    is_run = phase == "run_harness"
+    files = {"solution/solve.sh": hangs} if is_run else {"tests/test.sh": hangs}
+    limit = "run_timeout_seconds" if is_run else "evaluation_timeout_seconds"
+    params = {limit: 1.0, "run_timer_compensation_seconds": 0.0}
+    ran = await run(tmp_path, {"t": files}, execution_params=params)
+    cut_off = ran.attempts["t"]["artifacts"]["cut_off"]
+
+    assert (cut_off["stdout"], cut_off["stderr"]) == ("1\n2\n", "3\n")
+    assert cut_off["phase"] == phase
+    assert ran.issues("t") == [
+        ("error", "run", "run_failed") if is_run else ("error", "evaluate", "evaluate_failed")
+    ]
+    assert f"{phase} timeout: exceeded 1 s" in ran.attempts["t"]["issues"][0]["message"]
+    assert ran.attempts["t"]["metrics"] == ({"correct": True} if is_run else {})

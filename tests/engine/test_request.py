@@ -264,6 +264,20 @@ async def test_a_result_that_cannot_be_written_fails_its_task() -> None:
     assert not [event for event in store.events if event.event == "partial_saved"]
 
 
+@pytest.mark.parametrize("step", ["write_metrics", "finish"])
+@on_virtual_time
+async def test_a_disk_that_fills_at_the_very_end_fails_the_run_and_keeps_its_numbers(
+    step: str,
+) -> None:
+    store = MemoryStore(fails={step: StoreError("metrics.json: no space left on device")})
+    outcome = await run(world_of(Script()), store)
+
+    assert (outcome.status, outcome.error) == ("failed", "metrics.json: no space left on device")
+    assert outcome.report.series[0].value == 1.0
+    assert store.events[-1].event == "run_finished"
+    assert store.events[-1].status == "failed"
+
+
 @pytest.mark.parametrize("k", [1, 2])
 @on_virtual_time
 async def test_pass_with_a_scalar_primary_is_refused_before_the_run(k: int) -> None:

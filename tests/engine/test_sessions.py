@@ -9,10 +9,11 @@ import attrs
 import pytest
 import trio
 
-from agentcompass.deadlines import CleanupClock
+from agentcompass.deadlines import CleanupClock, deadline
 from agentcompass.engine.job import Run
 from agentcompass.engine.sessions import KILL_SECONDS, BoundedSession, open_session
-from agentcompass.errors import EnvironmentFailed
+from agentcompass.errors import EnvironmentFailed, PhaseTimeout
+from agentcompass.protocols import Session, SessionRequest
 from agentcompass.records.environment import EnvironmentPlan, ExecResult
 from tests.fakes import (
     MemoryStore,
@@ -75,6 +76,52 @@ async def test_an_exec_with_a_deadline_is_bounded_by_that_alone() -> None:
     assert session.heard == [60.0, None]
 
 
+@attrs.define(eq=False)
+class Slow(ScriptedSession):
+    """Never done; says at a timeout what it printed."""
+
+    async def exec(self, command: str | Sequence[str], **options: Any) -> ExecResult:
+        await trio.sleep(options["timeout_seconds"])
+        return ExecResult(exit_code=None, stdout="so far", timed_out=True)
+
+
+@pytest.mark.parametrize("timeout", [None, math.inf, 60.0])
+@on_virtual_time
+async def test_what_a_command_printed_before_its_phase_ended_is_kept(timeout: float | None) -> None:
+    """cases.md 41; the phase's deadline still says what it ends, and when."""
+    told: list[tuple[str, str]] = []
+    bounded = BoundedSession(
+        Slow(World({}), "P", None),  # type: ignore[arg-type]
+        "P",
+        "t1",
+        50.0,
+        lambda command, ended: told.append((command, ended.stdout)),
+    )
+    with pytest.raises(PhaseTimeout, match="evaluate timeout: exceeded 10 s"):
+        with deadline(10.0, stretch="evaluate"):
+            await bounded.exec("make test\nmore", timeout_seconds=timeout)
+
+    assert told == [("make test", "so far")]
+    assert trio.current_time() == 10
+
+
+@on_virtual_time
+async def test_a_commands_own_deadline_that_comes_first_is_its_own() -> None:
+    told: list[object] = []
+    bounded = BoundedSession(
+        Slow(World({}), "P", None),  # type: ignore[arg-type]
+        "P",
+        "t1",
+        50.0,
+        lambda *cut_off: told.append(cut_off),
+    )
+    with deadline(10.0, stretch="evaluate"):
+        assert (await bounded.exec("make", timeout_seconds=9.0)).timed_out
+
+    assert told == []
+    assert trio.current_time() == 9
+
+
 @on_virtual_time
 async def test_no_operation_timeout_is_no_bound() -> None:
     session, bounded = deaf(seconds=1e6, limit=None)
@@ -121,6 +168,34 @@ async def test_a_close_that_never_returns_is_cut_off_and_told() -> None:
     assert trio.current_time() == 1
     assert len(faults) == 1
     assert "may be left over" in faults[0]
+
+
+@pytest.mark.parametrize("script", [Script(close_seconds=math.inf), Script()])
+@on_virtual_time
+async def test_what_may_be_left_over_is_named(script: Script) -> None:
+    class Named(ScriptedSession):
+        name = "box-7"
+
+        async def aclose(self) -> None:
+            await super().aclose()
+            raise EnvironmentFailed("busy")
+
+    class Boxes(ScriptedEnvironment):
+        async def open(self, request: SessionRequest) -> Session:
+            await super().open(request)
+            return Named(self.world, self.id, request)
+
+    world = World({"t": Scripted(task_id="t", scripts={1: [script]})})
+    run = Run(
+        job=make_job(world, MemoryStore(), providers=[Boxes(world, "P")]),
+        store=MemoryStore(),
+        cleanup=CleanupClock(1.0),
+    )
+    faults: list[str] = []
+    async with opened(run, faults):
+        pass
+
+    assert [fault.startswith("the environment box-7 ") for fault in faults] == [True]
 
 
 @on_virtual_time

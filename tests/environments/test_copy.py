@@ -8,6 +8,11 @@ import pytest
 
 from agentcompass.environments._copy import copy, read_file, write_file
 from agentcompass.environments._host_folder import remove_folder
+from agentcompass.errors import ArtifactOverBudget
+from agentcompass.records.environment import Transfer, TransferLimits
+from tests.ordinary_user import ordinary_user
+
+MEGABYTE = 1 << 20
 
 
 def check() -> None:
@@ -44,9 +49,10 @@ def test_sockets_pipes_and_devices_are_passed_over(tmp_path):
         server.bind(str(source / "socket"))
     (source / "file").write_text("kept")
 
-    copy(source, tmp_path / "target", check)
+    copied = copy(source, tmp_path / "target", check)
 
     assert [path.name for path in (tmp_path / "target").iterdir()] == ["file"]
+    assert (copied.size_bytes, copied.entries, sorted(copied.skipped)) == (4, 3, ["pipe", "socket"])
     for odd in ("pipe", "socket"):
         with pytest.raises(OSError, match="neither a file nor a folder"):
             copy(source / odd, tmp_path / "other", check)
@@ -79,6 +85,122 @@ def test_a_privilege_is_not_carried_over(tmp_path):
     assert stat.S_IMODE((tmp_path / "target").stat().st_mode) == 0o755
 
 
+def test_what_is_excluded_is_neither_taken_nor_counted(tmp_path):
+    source = tmp_path / "source"
+    for name in ("keep/a", "keep/a.log", "cache/deep/b", "c"):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text("xx")
+
+    copied = copy(source, tmp_path / "target", check, exclude=["*.log", "cache"])
+
+    names = sorted(str(p.relative_to(tmp_path / "target")) for p in tmp_path.glob("target/**/*"))
+    assert names == ["c", "keep", "keep/a"]
+    assert copied == Transfer(size_bytes=4, entries=3)
+    assert copy(source / "c", tmp_path / "file", check, exclude=["c"]).entries == 0
+    assert not (tmp_path / "file").exists()
+
+
+def test_a_huge_sparse_file_is_refused_before_a_byte_is_written(tmp_path):
+    """cases.md 45."""
+    (tmp_path / "source").mkdir()
+    with (tmp_path / "source/huge").open("wb") as file:
+        file.truncate(2**40)
+
+    def nothing_is_there() -> None:
+        assert list(tmp_path.glob("target/*")) == []
+
+    with pytest.raises(ArtifactOverBudget, match="more than 1048576 bytes"):
+        copy(
+            tmp_path / "source",
+            tmp_path / "target",
+            nothing_is_there,
+            limits=TransferLimits(max_bytes=MEGABYTE, max_entries=10),
+        )
+
+    assert list((tmp_path / "target").iterdir()) == []
+
+
+def test_a_file_that_grows_for_ever_ends_at_the_limit(tmp_path):
+    """Fails, by filling the disk, where only the size at the beginning counts."""
+    (tmp_path / "source").mkdir()
+    growing = (tmp_path / "source/growing").open("ab", buffering=0)
+    growing.write(b"x")
+
+    def grow() -> None:
+        growing.write(b"x" * 1000)
+        assert growing.tell() < 10 * MEGABYTE, "nothing stops it"
+
+    limits = TransferLimits(max_bytes=500_000, max_entries=10)
+    with growing, pytest.raises(ArtifactOverBudget, match="bytes"):
+        copy(tmp_path / "source", tmp_path / "target", grow, limits=limits)
+
+    assert list((tmp_path / "target").iterdir()) == []
+
+
+def test_entries_are_counted_as_they_come(tmp_path):
+    (tmp_path / "source").mkdir()
+    for number in range(50):
+        (tmp_path / f"source/{number}").touch()
+    limits = TransferLimits(max_bytes=0, max_entries=50)
+    assert copy(tmp_path / "source", tmp_path / "all", check, limits=limits).entries == 50
+
+    limits = TransferLimits(max_bytes=0, max_entries=49)
+    with pytest.raises(ArtifactOverBudget, match="49 entries"):
+        copy(tmp_path / "source", tmp_path / "some", check, limits=limits)
+
+    assert len(list((tmp_path / "some").iterdir())) == 49
+
+
+def test_holes_stay_holes(tmp_path):
+    """cases.md 45: sparse files take neither memory nor disk."""
+    with (tmp_path / "source").open("wb") as file:
+        file.seek(256 << 20)
+        file.write(b"end")
+
+    copy(tmp_path / "source", tmp_path / "target", check)
+
+    found = (tmp_path / "target").stat()
+    assert found.st_size == (256 << 20) + 3
+    assert found.st_blocks * 512 < MEGABYTE
+    with (tmp_path / "target").open("rb") as file:
+        file.seek(256 << 20)
+        assert file.read() == b"end"
+
+
+def test_what_its_owner_may_not_read_is_copied_with_its_mode():
+    """cases.md 45: mode 000, of files and of folders."""
+    with ordinary_user() as folder:
+        source, target = folder / "source", folder / "target"
+        (source / "closed/sub").mkdir(parents=True)
+        (source / "closed/sub/file").write_text("inside")
+        (source / "file").write_text("denied")
+        for path in ("file", "closed/sub/file", "closed/sub", "closed"):
+            (source / path).chmod(0o000)
+
+        assert copy(source, target, check).entries == 4
+
+        for top in (source, target):
+            for path in ("file", "closed", "closed/sub", "closed/sub/file"):
+                assert stat.S_IMODE((top / path).stat().st_mode) == 0
+                (top / path).chmod(0o700)
+            assert (top / "closed/sub/file").read_text() == "inside"
+            assert (top / "file").read_text() == "denied"
+
+
+def test_more_can_be_added_to_a_folder_that_came_read_only():
+    with ordinary_user() as folder:
+        (folder / "source").mkdir()
+        (folder / "source/file").write_text("new")
+        (folder / "target").mkdir(mode=0o555)
+
+        copy(folder / "source", folder / "target", check)
+        copy(folder / "source/file", folder / "target/other", check)
+
+        assert (folder / "target/file").read_text() == "new"
+        assert (folder / "target/other").read_text() == "new"
+        assert stat.S_IMODE((folder / "target").stat().st_mode) == 0o555
+
+
 def test_breaking_off_leaves_no_half_file(tmp_path):
     (tmp_path / "source").write_bytes(b"x" * 3_000_000)
     (tmp_path / "folder").mkdir()
@@ -109,6 +231,18 @@ def test_what_vanishes_while_it_is_copied_is_passed_over(tmp_path):
                 path.unlink()
 
     copy(source, tmp_path / "target", take_away)
+
+    assert list((tmp_path / "target").iterdir()) == []
+
+
+def test_a_folder_that_vanishes_once_it_was_listed_is_passed_over(tmp_path):
+    (tmp_path / "source/folder").mkdir(parents=True)
+
+    def take_away() -> None:
+        (tmp_path / "elsewhere").mkdir()
+        (tmp_path / "source/folder").rename(tmp_path / "elsewhere/folder")
+
+    copy(tmp_path / "source", tmp_path / "target", take_away)
 
     assert list((tmp_path / "target").iterdir()) == []
 

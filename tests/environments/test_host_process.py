@@ -46,6 +46,7 @@ async def test_a_session_says_where_its_folders_are():
         str(root / name) for name in ("app", "tests", "logs/agent", "tmp")
     ]
     assert root.name.startswith(PREFIX)
+    assert session.name == str(root)
 
 
 async def test_a_task_path_and_its_variable_are_one_file():

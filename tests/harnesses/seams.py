@@ -11,7 +11,12 @@ import trio
 from agentcompass.deadlines import CleanupClock
 from agentcompass.errors import ExecutionError
 from agentcompass.protocols import AgentContext
-from agentcompass.records.environment import EnvironmentPlan, ExecResult, NetworkPolicy
+from agentcompass.records.environment import (
+    EnvironmentPlan,
+    ExecResult,
+    NetworkPolicy,
+    Transfer,
+)
 from agentcompass.records.model import Reply, Usage
 from agentcompass.records.plan import ExecutionPlan
 from agentcompass.records.task import PreparedTask, RunResult, TaskInput, TaskSpec
@@ -51,7 +56,7 @@ class ScriptedSession:
     async def upload(self, source: Path, target: str) -> None:
         self.uploads.append((source, target))
 
-    async def download(self, source: str, target: Path) -> None:
+    async def download(self, source: str, target: Path, **_: Any) -> Transfer:
         raise FileNotFoundError(source)
 
     async def read(self, path: str) -> bytes:

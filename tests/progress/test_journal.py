@@ -1,6 +1,7 @@
 """The progress files while a run goes on: order, shared writes, lag, faults, cancellation."""
 
 import json
+import logging
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -354,3 +355,30 @@ def test_every_event_is_a_line_of_the_log_that_can_be_searched(
         "phase_changed task=a b attempt=1 phase=evaluate",
         "run_finished status=failed error=no",
     ]
+
+
+def test_the_lines_of_the_log_are_not_written_by_the_loop(tmp_path: Path) -> None:
+    """A log is a file as well. Fails when `emit` logs."""
+    writers: list[threading.Thread] = []
+
+    class Noting(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            writers.append(threading.current_thread())
+
+    async def main() -> None:
+        writer = journal(tmp_path)
+        for each in numbered(3):
+            writer.emit(each)
+        await writer.finish()
+
+    logger, handler = logging.getLogger("agentcompass.progress"), Noting()
+    logger.addHandler(handler)
+    logger.setLevel("DEBUG")
+    try:
+        virtual.run(main)
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel("NOTSET")
+
+    assert len(writers) == 3
+    assert threading.main_thread() not in writers

@@ -48,6 +48,26 @@ def test_the_steps_of_a_write_are_in_their_order(tmp_path: Path) -> None:
     assert disk.steps == ["write", "sync", "rename"]
 
 
+def test_a_file_given_in_pieces_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    """And written in blocks that are worth a system call: one for each piece would not be."""
+    path, disk = tmp_path / "run_info.json", FaultyDisk()
+    replace_file(disk, path, (b"12345678" for _ in range(20_000)))
+
+    assert path.read_bytes() == b"12345678" * 20_000
+    assert disk.steps == ["write", "write", "write", "sync", "rename"]
+
+
+def test_pieces_that_end_in_a_fault_leave_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "run_info.json"
+    path.write_bytes(b"old")
+
+    with pytest.raises(StoreError, match=r"run_info\.json: No space left"):
+        replace_file(FaultyDisk(2), path, (b"12345678" for _ in range(20_000)))
+
+    assert path.read_bytes() == b"old"
+    assert names(tmp_path) == ["run_info.json"]
+
+
 def test_what_cannot_be_encoded_touches_no_file(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
 

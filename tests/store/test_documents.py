@@ -106,7 +106,7 @@ def written(folder: Path) -> dict[str, bytes]:
         "task.json": encode(published_document(HEADER_3, [1, 2, 3], redactor)),
         "checkpoint.json": encode(checkpoint_document(evaluation=evaluation, scheduler=section)),
         "retry.json": encode(retry_document(retry(), redactor)),
-        "run_info.json": provenance().snapshot().data(),
+        "run_info.json": b"".join(provenance().snapshot().pieces()),
         "params.json": encode(provenance().params(), sort_keys=True),
         "progress.json": progress(),
         "progress.jsonl": progress_lines(folder),

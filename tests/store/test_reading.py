@@ -34,7 +34,7 @@ def run(tmp_path: Path) -> Path:
     files.save_task(TaskHeader(task_id="void"), {1: result()}, "fatal")
     files.save_evaluation(checkpoint())
     files.save_attempt(HEADER_3, 1, result())
-    (tmp_path / "run_info.json").write_bytes(provenance().snapshot().data())
+    (tmp_path / "run_info.json").write_bytes(b"".join(provenance().snapshot().pieces()))
     return tmp_path
 
 

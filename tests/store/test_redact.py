@@ -2,7 +2,10 @@
 
 import base64
 import json
+import re
+import shlex
 import time
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -30,6 +33,9 @@ secrets = st.text(st.characters(codec="utf-8", exclude_characters="*"), min_size
         json.dumps(ODD, ensure_ascii=False),
         f"https://host/?q={quote(ODD, safe='')}",
         f"https://host/{quote(ODD)}",
+        repr([ODD, "it's"]),
+        repr(json.dumps([repr({"key": ODD})])),
+        shlex.quote(json.dumps(ODD, ensure_ascii=False)),
         base64.b64encode(f"user:{ODD}".encode()).decode(),
         base64.b64encode(f"u:{ODD}".encode()).decode(),
         base64.urlsafe_b64encode(f"us:{ODD}xyz".encode()).decode(),
@@ -179,6 +185,33 @@ def test_every_planted_secret_is_gone(known: list[str], data: st.DataObject) -> 
         assert json.dumps(secret)[1:-1] not in written.replace(MASK, "")
 
 
+def _in_a_shell(text: str) -> str:
+    """Text as `export -p` has it."""
+    return '"' + re.sub(r'(["\\$`])', r"\\\1", text) + '"'
+
+
+def _plain(text: str) -> str:
+    return text.replace("\\", "")
+
+
+printable = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=8, max_size=20)
+
+
+@given(
+    printable.filter(lambda text: len(_plain(text)) >= 8 and "*" not in text),
+    st.lists(st.sampled_from([json.dumps, repr, _in_a_shell]), max_size=4),
+)
+def test_a_secret_is_gone_however_often_it_was_quoted(
+    secret: str, quotations: list[Callable[[str], str]]
+) -> None:
+    """Fails when one quotation inside another is passed over."""
+    text = f"the key is '{secret}' and \"so\""
+    for quotation in quotations:
+        text = quotation(text)
+
+    assert _plain(secret) not in _plain(Redactor([secret]).text(text))
+
+
 def test_secrets_with_asterisks_are_masked_to_the_end() -> None:
     masker = Redactor({"*hunter22", "another-secret"})
     once = masker.text("another-secrethunter22")
@@ -195,3 +228,18 @@ def test_a_long_trajectory_is_masked_in_little_time() -> None:
     many.record({"steps": steps})
 
     assert time.perf_counter() - began < 5  # about 0.1 s for 2 MB where nobody else runs
+
+
+def test_bytes_hold_a_secret_in_any_spelling():
+    redactor = Redactor(["sk-ünïcode", "short"])
+
+    assert redactor.known_in("x sk-ünïcode".encode())
+    assert redactor.known_in(json.dumps("sk-ünïcode").encode())
+    assert redactor.known_in(b"\xff\0" + quote("sk-ünïcode").encode() + b"\xff")
+    assert not redactor.known_in(b"sk-unicode and short")
+    assert redactor.longest > len("sk-ünïcode")
+
+
+def test_where_nothing_is_secret_bytes_hold_none():
+    assert Redactor().longest == 0
+    assert not Redactor(["short"]).known_in(b"short")

@@ -249,17 +249,15 @@ def test_a_published_task_is_never_overwritten(tmp_path: Path) -> None:
     assert read(tmp_path, "attempt-1/result.json")["metrics"] == {"correct": True}
 
 
-def test_a_result_that_has_no_form_names_its_file_and_field(tmp_path: Path) -> None:
+def test_a_value_that_has_no_form_is_named_and_costs_nothing_else(tmp_path: Path) -> None:
     store = files(tmp_path)
     store.save_evaluation(checkpoint())
-    broken = result(trajectory={"steps": [object()]})
+    store.save_task(HEADER, {1: result(trajectory={"steps": [object(), 1]})}, "")
+    saved = read(tmp_path, "attempt-1/result.json")
 
-    with pytest.raises(StoreError, match=r"result\.json: cannot be written: trajectory\.steps\.0:"):
-        store.save_task(HEADER, {1: broken}, "")
-
-    (task,) = stored(tmp_path)
-    assert task.attempts == {1: None}
-    assert read(tmp_path, "attempt-1/checkpoint.json", "running")["evaluation"]["run_completed"]
+    assert saved["trajectory"]["steps"][1] == 1
+    assert saved["metrics"] == {"correct": True}
+    assert "trajectory.steps.0: a value of type object" in saved["issues"][0]["message"]
 
 
 def test_secrets_are_masked_where_they_may_stand_and_nowhere_else(tmp_path: Path) -> None:
