@@ -29,6 +29,7 @@ _BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "oracle": "agentcompass.harnesses.oracle:Oracle",
     },
     "environment": {
+        "docker": "agentcompass.environments.docker:Docker",
         "fake": "agentcompass.environments.fake:FakeEnvironment",
         "host_process": "agentcompass.environments.host_process:HostProcess",
     },
@@ -53,7 +54,7 @@ PLANNED: Mapping[Kind, frozenset[str]] = {
         }
     ),
     "harness": frozenset({"claude_code", "codex", "openai_chat", "terminus2"}),
-    "environment": frozenset({"daytona", "docker", "modal"}),
+    "environment": frozenset({"daytona", "modal"}),
 }
 
 

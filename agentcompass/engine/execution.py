@@ -9,7 +9,7 @@ from agentcompass.engine.issues import issue_from
 from agentcompass.engine.limits import Permit
 from agentcompass.engine.results import evaluation_checkpoint
 from agentcompass.engine.sessions import open_session
-from agentcompass.errors import ExecutionError, HarnessFailed, PhaseTimeout
+from agentcompass.errors import ExecutionError, HarnessFailed, PhaseTimeout, StoreError
 from agentcompass.protocols import AgentContext, Harness, RunsItself, Session
 
 Evaluate = Callable[[Execution, Permit, Session | None], Awaitable[None]]
@@ -60,9 +60,15 @@ async def _run_agent(execution: Execution, session: Session) -> None:
         else:
             await _run_harness(execution, session, context, harness)
     finally:
-        spent = {} if context.conversation is None else context.conversation.spent()
-        if spent.get("calls"):
-            execution.result.telemetry["model"] = dict(spent)
+        _note_calls(execution, context)
+    execution.check_result(HarnessFailed, "the agent")
+
+
+def _note_calls(execution: Execution, context: AgentContext) -> None:
+    spent = {} if context.conversation is None else context.conversation.spent()
+    # What a plug-in left in its result is checked later, and may be anything.
+    if spent.get("calls") and isinstance(execution.result.telemetry, dict):
+        execution.result.telemetry["model"] = dict(spent)
 
 
 def _context(execution: Execution) -> AgentContext:
@@ -149,4 +155,7 @@ async def _keep_agent_result(execution: Execution) -> None:
     execution.keep_agent_result()
     if execution.may_rescore:
         execution.enter("save_evaluation_checkpoint")
-        await execution.run.store.save_evaluation_checkpoint(evaluation_checkpoint(execution))
+        try:
+            await execution.run.store.save_evaluation_checkpoint(evaluation_checkpoint(execution))
+        except StoreError as error:  # it can be scored all the same, only not by a later run
+            execution.warn("collect", "checkpoint_unsaved", str(error))
