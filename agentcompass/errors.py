@@ -11,8 +11,9 @@ AgentCompassError                 code, exit_code
     RequestTimeout                exit 124
     RequestCancelled              exit 130 (SIGINT) or 143 (SIGTERM)
   ExecutionError                  ends one execution; the only retryable branch
-    TaskInvalid EnvironmentFailed HarnessFailed ModelFailed EvaluationFailed ArtifactOverBudget
-    PhaseTimeout
+    TaskInvalid EnvironmentFailed HarnessFailed EvaluationFailed ArtifactOverBudget PhaseTimeout
+    ModelFailed
+      ContextTooLong              the harness may shorten the conversation and go on
   StoreError                      SchemaUnsupported RecordCorrupt
 """
 
@@ -137,7 +138,10 @@ class HarnessFailed(ExecutionError):
 
 
 class ModelFailed(ExecutionError):
-    """A model call failed for good; `status_code` is the HTTP status where there was one."""
+    """A model call failed for good; `status_code` is the HTTP status where there was one.
+
+    `partial` is the text that had come when a streamed answer broke off.
+    """
 
     code = "model_failed"
     phase = "run"
@@ -149,9 +153,15 @@ class ModelFailed(ExecutionError):
         severity: Severity = "error",
         status_code: int | None = None,
         code: str | None = None,
+        partial: str = "",
     ) -> None:
         super().__init__(message, severity=severity, code=code)
         self.status_code = status_code
+        self.partial = partial
+
+
+class ContextTooLong(ModelFailed):
+    """The model refused a call because the conversation does not fit into its context."""
 
 
 class EvaluationFailed(ExecutionError):

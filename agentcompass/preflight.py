@@ -162,7 +162,7 @@ def _model(request: RunRequest, parts: _Parts) -> Model | None:
 
 def _protocol(request: RunRequest, harness: Harness | None) -> str:
     """The first wanted protocol that the harness speaks; with no wish, the harness's first."""
-    spoken = tuple(known("model")) if harness is None else tuple(harness.protocols)
+    spoken = ("openai-chat", *known("model")) if harness is None else tuple(harness.protocols)
     wanted = request.model.api_protocol
     names = (wanted,) if isinstance(wanted, str) else tuple(wanted)
     names = tuple(name for name in names if name not in ("", "auto"))

@@ -248,6 +248,10 @@ class Conversation(Protocol):
         """One reply to messages in OpenAI chat form; raises `ModelFailed`."""
         ...
 
+    def spent(self) -> Mapping[str, Any]:
+        """What the calls so far took, failed ones too: `model` in the attempt's telemetry."""
+        ...
+
 
 class Model(Protocol):
     """A wire protocol, `id` being its name. An async context while a request uses it."""

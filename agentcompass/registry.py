@@ -34,7 +34,9 @@ _BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "host_process": "agentcompass.environments.host_process:HostProcess",
     },
     "model": {
+        "anthropic": "agentcompass.models.anthropic:Anthropic",
         "openai-chat": "agentcompass.models.openai_chat:OpenAIChat",
+        "openai-responses": "agentcompass.models.openai_responses:OpenAIResponses",
         "replay": "agentcompass.models.replay:Replay",
     },
     "recipe": {},
@@ -53,7 +55,6 @@ PLANNED: Mapping[Kind, frozenset[str]] = {
     ),
     "harness": frozenset({"claude_code", "codex", "openai_chat", "terminus2"}),
     "environment": frozenset({"daytona", "modal"}),
-    "model": frozenset({"anthropic", "openai-responses"}),
 }
 
 

@@ -55,6 +55,7 @@ class Exchange:
 
     stream: trio.abc.Stream
     frame: h11.Connection
+    asked: Asked
 
     async def send(self, *events: h11.Event) -> None:
         """Send events as one piece."""
@@ -150,7 +151,7 @@ async def _converse(stream: trio.abc.Stream, server: Server, next_act: Callable[
         if asked is None:
             return
         server.asked.append(asked)
-        await next_act()(Exchange(stream=stream, frame=frame))
+        await next_act()(Exchange(stream=stream, frame=frame, asked=asked))
         if frame.our_state is h11.DONE and frame.their_state is h11.DONE:
             frame.start_next_cycle()
 

@@ -54,11 +54,21 @@ async def run_execution(execution: Execution, permit: Permit, evaluate: Evaluate
 async def _run_agent(execution: Execution, session: Session) -> None:
     context = _context(execution)
     harness = execution.run.job.harness
-    if harness is None:
-        await _run_itself(execution, session, context)
-    else:
-        await _run_harness(execution, session, context, harness)
+    try:
+        if harness is None:
+            await _run_itself(execution, session, context)
+        else:
+            await _run_harness(execution, session, context, harness)
+    finally:
+        _note_calls(execution, context)
     execution.check_result(HarnessFailed, "the agent")
+
+
+def _note_calls(execution: Execution, context: AgentContext) -> None:
+    spent = {} if context.conversation is None else context.conversation.spent()
+    # What a plug-in left in its result is checked later, and may be anything.
+    if spent.get("calls") and isinstance(execution.result.telemetry, dict):
+        execution.result.telemetry["model"] = dict(spent)
 
 
 def _context(execution: Execution) -> AgentContext:

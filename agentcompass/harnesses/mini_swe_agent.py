@@ -38,7 +38,12 @@ class MiniSweAgent:
     description: ClassVar[str] = "mini-swe-agent 2.4's loop, built in: a model with a bash shell"
     Config: ClassVar[type[Any]] = MiniConfig
     needs_model: ClassVar[bool] = True
-    protocols: ClassVar[Sequence[str]] = ("openai-chat", "replay")
+    protocols: ClassVar[Sequence[str]] = (
+        "openai-chat",
+        "openai-responses",
+        "anthropic",
+        "replay",
+    )
     default_run_timeout_seconds: ClassVar[float | None] = None
 
     def __init__(self, config: MiniConfig) -> None:

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-OURS = frozenset({"record", "path", "adaptive_concurrency", "budget", "request_timeout"})
+from agentcompass.models._prices import price_faults
+
+OURS = frozenset({"record", "path", "adaptive_concurrency", "budget", "request_timeout", "prices"})
 _DEFAULT_TIMEOUT = 600.0
 _LONGEST = 1e9  # seconds
-LATER = ("adaptive_concurrency", "budget", "record")
+LATER = ("budget", "record")
 
 
 def request_timeout(params: Mapping[str, Any]) -> float | None:
@@ -31,4 +33,7 @@ def faults(params: Mapping[str, Any]) -> list[str]:
             "--model-params: request_timeout is in seconds, from 0 (no limit) to 1e9, "
             f"not {seconds!r}"
         )
-    return found
+    adaptive = params.get("adaptive_concurrency", False)
+    if not isinstance(adaptive, bool):
+        found.append(f"--model-params: adaptive_concurrency is true or false, not {adaptive!r}")
+    return found + price_faults(params.get("prices"))

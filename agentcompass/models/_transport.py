@@ -34,21 +34,27 @@ class Origin:
 
 
 @attrs.define(eq=False)
-class _Lease(httpx.AsyncByteStream):
+class _Lease(httpx.AsyncByteStream, AsyncIterator[bytes]):
     """A slot and a connection, held by one request until the body of its answer is closed."""
 
     transport: "PooledTransport"
     origin: Origin
     connection: Connection | None = None
+    size: int = 0
     closed: bool = False
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
-        while self.connection and (part := await self.connection.data()) is not None:
-            size += len(part)
-            if size > _BODY_LIMIT:
-                raise httpx.ReadError(f"the answer is larger than {_BODY_LIMIT} bytes")
-            yield part
+    # No generator: trio warns of one that is left before its end.
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        part = await self.connection.data() if self.connection else None
+        if part is None:
+            raise StopAsyncIteration
+        self.size += len(part)
+        if self.size > _BODY_LIMIT:
+            raise httpx.ReadError(f"the answer is larger than {_BODY_LIMIT} bytes")
+        return part
 
     async def aclose(self) -> None:
         if self.closed:

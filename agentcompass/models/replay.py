@@ -12,6 +12,7 @@ from agentcompass.deadlines import deadline
 from agentcompass.errors import ConfigInvalid, ModelFailed
 from agentcompass.models import _params
 from agentcompass.models._faults import ModelTimeout
+from agentcompass.models._meter import Meter
 from agentcompass.models._script import Script, Scripts, read_scripts
 from agentcompass.records.model import Reply
 from agentcompass.records.request import ModelSpec
@@ -88,6 +89,7 @@ class Playback:
     attempt: int
     script: Script | None
     request_timeout: float | None
+    meter: Meter = attrs.field(factory=Meter)
     _step: int = attrs.field(init=False, default=0)
 
     async def complete(
@@ -100,12 +102,18 @@ class Playback:
         self._step += 1
         reply, delay = self._next()
         started = trio.current_time()
-        with deadline(
-            self.request_timeout, stretch="model call (request_timeout)", error=ModelTimeout
-        ):
-            await trio.sleep(delay)
+        with self.meter.call() as bill:
+            with deadline(
+                self.request_timeout, stretch="model call (request_timeout)", error=ModelTimeout
+            ):
+                await trio.sleep(delay)
+            bill.usage, bill.good = reply.usage, True
         seconds = trio.current_time() - started
         return attrs.evolve(reply, message=deepcopy(reply.message), seconds=seconds)
+
+    def spent(self) -> Mapping[str, Any]:
+        """What the replies so far would have taken, as telemetry."""
+        return self.meter.telemetry()
 
     def _next(self) -> tuple[Reply, float]:
         where = f"task {self.task_id!r}, attempt {self.attempt}"

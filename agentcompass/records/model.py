@@ -8,11 +8,16 @@ import attrs
 
 @attrs.frozen(kw_only=True)
 class Usage:
-    """Tokens of one call. None is unknown, never 0; `cached_tokens` are part of `prompt_tokens`."""
+    """Tokens of one call. None is unknown, never 0.
+
+    `cached_tokens` (read from a cache) and `cache_write_tokens` are parts of `prompt_tokens`,
+    `reasoning_tokens` of `completion_tokens`.
+    """
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
     cost_usd: float | None = None
     raw: Mapping[str, Any] = attrs.field(factory=dict)

@@ -299,7 +299,6 @@ def test_what_was_given_is_not_changed_and_not_shared(resolve):
         ({"model_base_url": "example.org"}, "model_base_url: expected http://... or https://..."),
         ({"model_api_key": "${NO_SUCH}"}, "model_api_key: the environment has no NO_SUCH"),
         ({"model_api_protocol": "gopher"}, "model_api_protocol: protocol 'gopher' is not known"),
-        ({"model_api_protocol": "anthropic"}, "model_api_protocol: model 'anthropic' is not in"),
         ({"model_api_protocol": [1]}, "model_api_protocol: expected a protocol, auto, or a list"),
         (
             {"model_params": {"x": float("inf")}},

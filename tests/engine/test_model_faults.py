@@ -35,8 +35,8 @@ async def talk(folder: Path, *acts: Act, **settings: Any) -> tuple[Ran, Server]:
     return ran, server
 
 
-def refusal(status: int, code: str) -> Act:
-    return answer({"error": {"message": "no", "code": code}}, status=status)
+def refusal(status: int, code: str, **headers: str) -> Act:
+    return answer({"error": {"message": "no", "code": code}}, status=status, **headers)
 
 
 async def test_a_retried_agent_starts_anew_and_finds_nothing_of_its_first_try(
@@ -70,7 +70,8 @@ async def test_a_fault_that_lasts_is_tried_as_often_as_asked_and_told_as_it_was(
     tmp_path: Path, status: int, code: str
 ) -> None:
     """cases.md 13."""
-    ran, server = await talk(tmp_path, refusal(status, code), max_retries=2)
+    refused = refusal(status, code, Retry_After="86400")
+    ran, server = await talk(tmp_path, refused, max_retries=2)
     [issue] = ran.attempts["t"]["issues"]
 
     assert len(server.asked) == 3
@@ -109,6 +110,28 @@ async def test_an_error_that_a_pattern_names_is_tried_again(tmp_path: Path) -> N
 
     assert len(server.asked) == 4
     assert ran.issues("t") == [("error", "run", "model_failed")]
+
+
+async def test_a_wait_that_the_endpoint_asks_for_is_waited_and_counted(tmp_path: Path) -> None:
+    """cases.md 55 and 56: what failed calls took is kept, whatever the harness makes of them."""
+    usage = {"prompt_tokens": 100, "completion_tokens": 10}
+    paid = {"choices": [{"message": {"content": "no command"}}], "usage": usage}
+    ran, server = await talk(
+        tmp_path,
+        refusal(429, "rate_limit", Retry_After="0"),
+        answer(paid),
+        submits(),
+        model_params={"prices": {"input": 10_000, "output": 0}},
+    )
+    spent = ran.attempts["t"]["meta"]["harness"]["telemetry"]["model"]
+
+    assert ran.issues("t") == []
+    assert len(server.asked) == 3
+    assert (spent["calls"], spent["failed_calls"], spent["waits"]) == (3, 1, 1)
+    assert 0.5 <= spent["seconds_waited"] < 30
+    assert (spent["prompt_tokens"], spent["calls_without_usage"]) == (100, 1)
+    assert spent["cost_usd"] == pytest.approx(1.0)
+    assert "waiting" in (ran.directory / "run.log").read_text()
 
 
 async def test_text_that_is_no_unicode_costs_neither_the_attempt_nor_the_run(

@@ -97,6 +97,9 @@ class ScriptedModel:
             raise reply
         return reply
 
+    def spent(self) -> Mapping[str, Any]:
+        return {}
+
 
 def call(arguments: Any, *, name: str = "bash", call_id: Any = "c1") -> dict[str, Any]:
     """A tool call; its arguments as they are."""

@@ -9,7 +9,8 @@ import pytest
 import trio
 
 from agentcompass.errors import ConfigInvalid, ModelFailed
-from agentcompass.models.openai_chat import Chat, OpenAIChat
+from agentcompass.models._http_conversation import HttpConversation
+from agentcompass.models.openai_chat import OpenAIChat
 from agentcompass.records.request import ModelSpec
 from tests.loopback import Act, Server, answer, completion, cut, drip, hang, serve
 
@@ -23,7 +24,7 @@ def model(base_url: str = "", *, connections: int = 4, **params: Any) -> OpenAIC
 
 
 @asynccontextmanager
-async def talking(*script: Act, **params: Any) -> AsyncIterator[tuple[Chat, Server]]:
+async def talking(*script: Act, **params: Any) -> AsyncIterator[tuple[HttpConversation, Server]]:
     async with serve(*script) as server, model(server.url, **params) as chat:
         yield chat.conversation("t", 1), server
 
@@ -106,7 +107,6 @@ async def test_credentials_of_the_url_are_sent_as_basic_authorization():
         (404, "error"),
         (413, "error"),
         (422, "error"),
-        (429, "fatal"),
         (500, "fatal"),
         (503, "fatal"),
         (307, "error"),
@@ -177,10 +177,12 @@ async def test_an_unusable_answer_is_a_typed_fault_with_an_excerpt(name: str):
 
 
 async def test_an_error_on_status_200_is_weighed_by_the_code_inside():
-    fault = await fault_of(answer({"error": {"message": f"slow down {KEY}", "code": 429}}))
+    body = {"error": {"message": f"no credit {KEY}", "code": 402}}
 
-    assert (fault.severity, fault.status_code) == ("fatal", 429)
-    assert "429: slow down ********" in str(fault)
+    fault = await fault_of(answer(body))
+
+    assert (fault.severity, fault.status_code) == ("fatal", 402)
+    assert "402: no credit ********" in str(fault)
 
 
 @pytest.mark.parametrize(
@@ -288,7 +290,11 @@ async def test_nobody_listening_is_a_model_fault_that_names_host_and_port():
         ("http://u:p@x/v1", "sk-1", {}, "keep one"),
         ("http://x/v1", "sk-1\n", {}, "--model-api-key"),
         ("http://x/v1", "schlüssel", {}, "--model-api-key"),
-        ("http://x/v1", "", {"stream": True}, "stream"),
+        ("http://x/v1", "", {"stream": "yes"}, "stream"),
+        ("http://x/v1", "", {"adaptive_concurrency": 4}, "adaptive_concurrency"),
+        ("http://x/v1", "", {"prices": {"input": 1}}, "prices"),
+        ("http://x/v1", "", {"prices": {"input": 1, "output": "2"}}, "prices.output"),
+        ("http://x/v1", "", {"prices": {"input": 1, "output": 2, "cash": 1}}, "prices"),
         ("http://x/v1", "", {"messages": []}, "messages"),
         ("http://x/v1", "", {"tools": []}, "tools"),
         ("http://x/v1", "", {"path": "x"}, "replay"),
@@ -316,8 +322,7 @@ async def test_preflight_takes_what_can_be_called():
     spec = ModelSpec(
         id="m", base_url="https://x/v1", params={"stream": False, "request_timeout": 0, "top_p": 1}
     )
-    chat = OpenAIChat(spec, replies=None, connections=1)
+    async with OpenAIChat(spec, replies=None, connections=1) as chat:
+        await chat.preflight()
 
-    await chat.preflight()
-
-    assert chat.conversation("t", 1).request_timeout is None
+        assert chat.conversation("t", 1).line.request_timeout is None

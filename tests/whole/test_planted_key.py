@@ -196,7 +196,7 @@ def test_a_run_that_is_interrupted_lets_no_secret_out(planted: Planted) -> None:
         (2, {}, {}, ["--model-base-url", "user:SECRET@host"]),
         (2, {}, {}, ["--model-base-url", "http://user:SECRET@host/v1"]),
         (2, {}, {}, ["--model-api-key", "SECRET with white space"]),
-        (2, {}, {}, ["--model-params", '{"api_key": "SECRET", "stream": true}']),
+        (2, {}, {}, ["--model-params", '{"api_key": "SECRET", "stream": "SECRET"}']),
         (2, {}, {}, ["--harness-params", '{"token": "SECRET", "token": "SECRET"}']),
         (2, {}, {}, ["--harness-params", '{"token": "SECRET" oops}']),
         (2, {}, {}, ["--harness-params", '{"token": "SECRET"']),

@@ -1,0 +1,122 @@
+"""What every protocol over HTTP does alike: checks its settings, and holds its endpoint open."""
+
+import base64
+from pathlib import Path
+from typing import ClassVar, Self
+
+import httpx
+
+from agentcompass.errors import ConfigInvalid
+from agentcompass.models import _params
+from agentcompass.models._dialect import Dialect
+from agentcompass.models._endpoints import Endpoint, join, leave
+from agentcompass.models._faults import Redactor
+from agentcompass.models._http_conversation import HttpConversation, Line
+from agentcompass.models._prices import prices_for
+from agentcompass.records.request import ModelSpec
+
+
+class HttpModel:
+    """A wire protocol; a subclass gives its names and its dialect.
+
+    `--model-params` go into the body as they are, but for those that are ours; `request_timeout`
+    seconds bound a whole call, the waits for an endpoint without room included. No proxy is used.
+    """
+
+    id: ClassVar[str]
+    description: ClassVar[str]
+    dialect: ClassVar[Dialect]
+
+    def __init__(self, spec: ModelSpec, *, replies: Path | None, connections: int) -> None:
+        """`replies` are for the protocol `replay` alone."""
+        self.spec = spec
+        self._connections = max(1, connections)
+        self._line: Line | None = None
+
+    async def preflight(self) -> None:
+        """Raise `ConfigInvalid` with every setting with which no call could be made."""
+        found = [*_endpoint_faults(self.id, self.spec), *self._param_faults()]
+        found += _params.faults(self.spec.params)
+        if found:
+            raise ConfigInvalid(found)
+
+    async def __aenter__(self) -> Self:
+        url = _endpoint(self.spec.base_url, self.dialect)
+        key = (str(url), self.spec.id, self.spec.api_key)
+        self._line = self.line_to(url, join(key, self._connections))
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        if self._line is not None:
+            await leave(self._line.endpoint, self._connections)
+
+    def conversation(self, task_id: str, attempt: int) -> HttpConversation:
+        """A fresh conversation of the open model."""
+        assert self._line is not None, "a model is entered before it is spoken to"
+        return HttpConversation(line=self._line, where=f" (task {task_id}, attempt {attempt})")
+
+    def line_to(self, url: httpx.URL, endpoint: Endpoint) -> Line:
+        """Where this model's calls go, by way of an endpoint."""
+        params = self.spec.params
+        headers = _headers(self.spec, self.dialect)
+        credentials = headers.get("Authorization", "").partition(" ")[2]
+        password = httpx.URL(self.spec.base_url).password
+        return Line(
+            dialect=self.dialect,
+            endpoint=endpoint,
+            url=url,
+            headers=headers,
+            params={"model": self.spec.id, **_params.body_params(params)},
+            request_timeout=_params.request_timeout(params),
+            prices=prices_for(self.spec.id, params),
+            adaptive=bool(params.get("adaptive_concurrency")),
+            redact=Redactor((self.spec.api_key, credentials, password)),
+        )
+
+    def _param_faults(self) -> list[str]:
+        found = [
+            f"--model-params: {name} is the harness's to set"
+            for name in self.dialect.owned
+            if name in self.spec.params
+        ]
+        if not isinstance(stream := self.spec.params.get("stream", False), bool):
+            found.append(f"--model-params: stream is true or false, not {stream!r}")
+        if "path" in self.spec.params:
+            found.append("--model-params: path is for the protocol replay")
+        return found
+
+
+def _endpoint(base_url: str, dialect: Dialect) -> httpx.URL:
+    base, mark, query = base_url.partition("?")
+    base = base.rstrip("/").removesuffix(dialect.path).removesuffix(dialect.overlap)
+    return httpx.URL(base + dialect.path + mark + query)
+
+
+def _headers(spec: ModelSpec, dialect: Dialect) -> dict[str, str]:
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": "application/json",
+        **dialect.credentials(spec.api_key),
+    }
+    url = httpx.URL(spec.base_url)
+    if url.userinfo and not spec.api_key:
+        pair = f"{url.username}:{url.password}".encode()
+        headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+    return headers
+
+
+def _endpoint_faults(protocol: str, spec: ModelSpec) -> list[str]:
+    if not spec.base_url:
+        return [f"--model-base-url is required for the protocol {protocol}"]
+    try:
+        url = httpx.URL(spec.base_url)
+    except httpx.InvalidURL as error:
+        return [f"--model-base-url is not a URL: {error}"]
+    found = []
+    if url.scheme not in {"http", "https"} or not url.host:
+        found.append("--model-base-url must be like https://host/v1")
+    if url.userinfo and spec.api_key:
+        found.append("--model-base-url holds credentials, and --model-api-key is given: keep one")
+    if not all("!" <= character <= "~" for character in spec.api_key):
+        found.append("--model-api-key holds white space or another character that no key can have")
+    return found

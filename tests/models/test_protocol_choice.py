@@ -1,0 +1,53 @@
+"""Which protocol a request speaks: the first wanted one that the harness speaks too."""
+
+from pathlib import Path
+
+import pytest
+
+from agentcompass.errors import UsageError
+from agentcompass.preflight import prepare_job
+from agentcompass.records.request import ComponentSpec, ModelSpec, ProcessOptions, RunRequest
+from agentcompass.registry import known, load
+
+
+async def chosen(folder: Path, wanted: str | tuple[str, ...], **params: object) -> str:
+    """The protocol of a prepared job."""
+    spec = ModelSpec(id="m", base_url="http://x/v1", api_protocol=wanted, params=params)
+    request = RunRequest(
+        benchmark=ComponentSpec(id="starter"),
+        harness=ComponentSpec(id="mini_swe_agent"),
+        model=spec,
+    )
+    job = await prepare_job(request, ProcessOptions(results_dir=str(folder)))
+    assert job.model is not None
+    return job.model.id
+
+
+@pytest.mark.parametrize(
+    ("wanted", "protocol"),
+    [
+        ("", "openai-chat"),
+        ("auto", "openai-chat"),
+        ("anthropic", "anthropic"),
+        ("openai-responses", "openai-responses"),
+        (("anthropic", "openai-chat"), "anthropic"),
+        (("auto", "openai-responses"), "openai-responses"),
+    ],
+)
+async def test_the_first_wanted_one_that_the_harness_speaks(tmp_path, wanted, protocol):
+    assert await chosen(tmp_path, wanted) == protocol
+
+
+async def test_a_fault_of_a_setting_is_told_before_anything_is_created(tmp_path):
+    with pytest.raises(UsageError, match="system is the harness's to set"):
+        await chosen(tmp_path, "anthropic", system="x")
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("protocol", known("model"))
+def test_every_protocol_is_named_as_it_is_asked_for(protocol: str):
+    model = load("model", protocol)
+
+    assert model.id == protocol
+    assert model.description
