@@ -11,8 +11,9 @@ AgentCompassError                 code, exit_code
     RequestTimeout                exit 124
     RequestCancelled              exit 130 (SIGINT) or 143 (SIGTERM)
   ExecutionError                  ends one execution; the only retryable branch
-    TaskInvalid EnvironmentFailed HarnessFailed ModelFailed EvaluationFailed ArtifactOverBudget
-    PhaseTimeout
+    TaskInvalid EnvironmentFailed HarnessFailed EvaluationFailed ArtifactOverBudget PhaseTimeout
+    ModelFailed
+      ContextTooLong              the harness may shorten the conversation and go on
   StoreError                      SchemaUnsupported RecordCorrupt
 """
 
@@ -152,6 +153,10 @@ class ModelFailed(ExecutionError):
     ) -> None:
         super().__init__(message, severity=severity, code=code)
         self.status_code = status_code
+
+
+class ContextTooLong(ModelFailed):
+    """The model refused a call because the conversation does not fit into its context."""
 
 
 class EvaluationFailed(ExecutionError):

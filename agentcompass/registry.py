@@ -26,6 +26,7 @@ _BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
     "harness": {
         "mini_swe_agent": "agentcompass.harnesses.mini_swe_agent:MiniSweAgent",
         "nop": "agentcompass.harnesses.nop:Nop",
+        "openai_chat": "agentcompass.harnesses.openai_chat:OpenAIChatHarness",
         "oracle": "agentcompass.harnesses.oracle:Oracle",
     },
     "environment": {
@@ -50,7 +51,7 @@ PLANNED: Mapping[Kind, frozenset[str]] = {
             "terminal_bench_2_verified",
         }
     ),
-    "harness": frozenset({"claude_code", "codex", "openai_chat", "terminus2"}),
+    "harness": frozenset({"claude_code", "codex", "terminus2"}),
     "environment": frozenset({"daytona", "docker", "modal"}),
     "model": frozenset({"anthropic", "openai-responses"}),
 }

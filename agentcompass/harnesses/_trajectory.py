@@ -1,7 +1,7 @@
 """An ACTF_v1.0 trajectory (docs/run-directory.md), built in place: a deadline keeps what is there.
 
 One step is one reply of the model with what came of it. Times are ISO 8601 in UTC, durations in
-milliseconds; a count that is not known is null.
+milliseconds; a count that is not known is null. `cached_tokens_len` and `cost_usd` are ours.
 """
 
 from collections.abc import Mapping, Sequence
@@ -83,6 +83,8 @@ def _metric(reply: Reply) -> dict[str, Any]:
     return {
         "prompt_tokens_len": reply.usage.prompt_tokens,
         "completion_tokens_len": reply.usage.completion_tokens,
+        "cached_tokens_len": reply.usage.cached_tokens,
+        "cost_usd": reply.usage.cost_usd,
         "llm_infer_ms": round(reply.seconds * 1000, 3),
         "env_action_ms": None,
         "stop_reason": reply.finish_reason,
