@@ -28,6 +28,7 @@ _BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "nop": "agentcompass.harnesses.nop:Nop",
         "openai_chat": "agentcompass.harnesses.openai_chat:OpenAIChatHarness",
         "oracle": "agentcompass.harnesses.oracle:Oracle",
+        "terminus2": "agentcompass.harnesses.terminus2:Terminus2",
     },
     "environment": {
         "fake": "agentcompass.environments.fake:FakeEnvironment",
@@ -51,7 +52,7 @@ PLANNED: Mapping[Kind, frozenset[str]] = {
             "terminal_bench_2_verified",
         }
     ),
-    "harness": frozenset({"claude_code", "codex", "terminus2"}),
+    "harness": frozenset({"claude_code", "codex"}),
     "environment": frozenset({"daytona", "docker", "modal"}),
     "model": frozenset({"anthropic", "openai-responses"}),
 }

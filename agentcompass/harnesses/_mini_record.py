@@ -12,9 +12,9 @@ import attrs
 
 from agentcompass.harnesses._mini_actions import Action
 from agentcompass.harnesses._mini_config import MiniConfig
-from agentcompass.harnesses._mini_history import bounded
 from agentcompass.harnesses._mini_shell import Output
 from agentcompass.harnesses._sums import Sums
+from agentcompass.harnesses._text import bounded
 from agentcompass.harnesses._trajectory import Trajectory
 from agentcompass.records.model import Reply
 from agentcompass.records.task import RunResult

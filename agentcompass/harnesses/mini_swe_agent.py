@@ -22,11 +22,12 @@ from agentcompass.harnesses._mini_history import assistant_message, sendable
 from agentcompass.harnesses._mini_record import Record
 from agentcompass.harnesses._mini_shell import Output, Shell
 from agentcompass.harnesses._sums import PROTOCOLS
+from agentcompass.harnesses._text import task_text
 from agentcompass.harnesses._trajectory import now
 from agentcompass.protocols import AgentContext, Conversation, Session
 from agentcompass.records.issue import Issue
 from agentcompass.records.model import Reply
-from agentcompass.records.task import PreparedTask, RunResult, TaskInput
+from agentcompass.records.task import PreparedTask, RunResult
 
 
 class MiniSweAgent:
@@ -199,16 +200,10 @@ class MiniAgent(PlainAgent):
         variables = {
             **attrs.asdict(self.config, recurse=False),
             **self._uname,
-            "task": _task_text(self.prepared.input),
+            "task": task_text(self.prepared.input),
             "n_model_calls": self._record.sums.calls,
             "model_cost": self._record.sums.cost,
             "elapsed_seconds": int(trio.current_time() - self._started),
             **more,
         }
         return templates.render(name, getattr(self.config, name), variables)
-
-
-def _task_text(given: TaskInput) -> str:
-    if not given.messages:
-        return given.prompt
-    return "\n\n".join(str(message.get("content") or "") for message in given.messages)
