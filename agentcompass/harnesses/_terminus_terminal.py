@@ -13,7 +13,6 @@ from agentcompass.records.environment import ExecResult
 
 _HISTORY = 100_000  # lines that tmux keeps
 _FORGOTTEN = 50_000  # lines at which they are dropped: all were shown, and the limit is never met
-_MARGIN = 60.0  # seconds for sending and looking, beside the waits that the agent asked for
 
 _HEAD = """\
 pane=terminus-2
@@ -75,6 +74,7 @@ class Terminal:
     width: int
     height: int
     install_seconds: float
+    patience_seconds: float = 60.0
     _last: Screen | None = attrs.field(init=False, default=None)
     _since: int = attrs.field(init=False, default=0)
     _pid: int = attrs.field(init=False, default=0)
@@ -111,7 +111,7 @@ class Terminal:
 
     async def _start(self) -> ExecResult:
         start = _START.format(history=_HISTORY, width=self.width, height=self.height)
-        ended = await self._exec(start, _MARGIN)
+        ended = await self._exec(start)
         self._pid = int(ended.stdout) if ended.ok and ended.stdout.strip().isdigit() else 0
         return ended
 
@@ -125,12 +125,12 @@ class Terminal:
     async def _look(self, commands: Sequence[Keys]) -> ExecResult:
         look = _LOOK.format(since=self._since, forgotten=_FORGOTTEN)
         waits = sum(keys.seconds for keys in commands)
-        return await self._exec(f"{typing(commands)}\n{look}", waits + _MARGIN)
+        return await self._exec(f"{typing(commands)}\n{look}", waits)
 
     async def _replaced(self, lost: ExecResult) -> Seen:
         self._last, self._since = None, 0
         kill = f"kill -9 {self._pid}; " if self._pid else ""
-        await self._exec(f'{kill}rm -f "$socket"', _MARGIN)
+        await self._exec(f'{kill}rm -f "$socket"')
         ended = await self._start()
         screen = read_screen((await self._look(())).stdout) if ended.ok else None
         if screen is None:
@@ -140,7 +140,7 @@ class Terminal:
         note = "[The terminal did not answer. A new one was started; what ran in it is gone.]"
         return Seen(text=f"{note}\n\n{shown(None, screen)}", seconds=lost.seconds)
 
-    async def _exec(self, script: str, seconds: float) -> ExecResult:
+    async def _exec(self, script: str, waits: float = 0.0) -> ExecResult:
         # Through stdin, as no argument can be as long as what is pasted; in a function, since the
         # programs that it starts must not read on where the shell does.
         whole = f"main() {{\n{_HEAD}{script}\n}}\nmain </dev/null\n"
@@ -148,7 +148,7 @@ class Terminal:
             ["sh"],
             stdin=whole.encode(errors="replace"),
             cwd=self.cwd,
-            timeout_seconds=seconds,
+            timeout_seconds=waits + self.patience_seconds,
             user=self.user,
         )
 
