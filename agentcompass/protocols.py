@@ -193,13 +193,17 @@ class Model(Protocol):
 
 @attrs.frozen(kw_only=True)
 class AgentContext:
-    """What a harness knows of the attempt that it serves, and how its own cleanup is bounded."""
+    """What a harness knows of the attempt that it serves, and how its own cleanup is bounded.
+
+    `model` is for programs that talk to the endpoint themselves; all others use `conversation`.
+    """
 
     task: TaskSpec
     prepared: PreparedTask
     attempt: int
     plan: ExecutionPlan
     conversation: Conversation | None
+    model: ModelSpec | None = None
     cleanup: CleanupClock = attrs.field(factory=lambda: CleanupClock(30.0))
 
 

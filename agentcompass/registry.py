@@ -24,6 +24,8 @@ _BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "task_directory": "agentcompass.benchmarks.task_directory:TaskDirectory",
     },
     "harness": {
+        "claude_code": "agentcompass.harnesses.claude_code:ClaudeCode",
+        "codex": "agentcompass.harnesses.codex:Codex",
         "mini_swe_agent": "agentcompass.harnesses.mini_swe_agent:MiniSweAgent",
         "nop": "agentcompass.harnesses.nop:Nop",
         "openai_chat": "agentcompass.harnesses.openai_chat:OpenAIChatHarness",
@@ -52,7 +54,6 @@ PLANNED: Mapping[Kind, frozenset[str]] = {
             "terminal_bench_2_verified",
         }
     ),
-    "harness": frozenset({"claude_code", "codex"}),
     "environment": frozenset({"daytona", "docker", "modal"}),
     "model": frozenset({"anthropic", "openai-responses"}),
 }

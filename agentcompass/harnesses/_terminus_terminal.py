@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import attrs
 
 from agentcompass.errors import EnvironmentFailed, HarnessFailed
+from agentcompass.harnesses._packages import install_script
 from agentcompass.harnesses._terminus_keys import typing
 from agentcompass.harnesses._terminus_reply import Keys
 from agentcompass.harnesses._terminus_screen import Screen, read_screen, shown
@@ -41,16 +42,6 @@ t display-message -p -t "$pane" "$state" \\; \\
   [ "$history" -le {forgotten} ] || t clear-history -t "$pane"
   [ "$dead" = 0 ] || t respawn-pane -k -t "$pane"
 }}
-"""
-_INSTALL = """\
-if command -v apt-get; then apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y tmux
-elif command -v apk; then apk add --no-cache tmux
-elif command -v dnf; then dnf install -y tmux
-elif command -v yum; then yum install -y tmux
-elif command -v zypper; then zypper install -y -n tmux
-elif command -v pacman; then pacman -Sy --noconfirm tmux
-else echo 'no package manager is known here' >&2; exit 1
-fi >&2
 """
 
 
@@ -118,7 +109,9 @@ class Terminal:
     async def _install(self) -> None:
         if not self.install_seconds:
             raise EnvironmentFailed("tmux is not in the environment: install it there")
-        ended = await self.session.exec(_INSTALL, timeout_seconds=self.install_seconds)
+        ended = await self.session.exec(
+            install_script("tmux"), timeout_seconds=self.install_seconds
+        )
         if not ended.ok:
             raise EnvironmentFailed(f"tmux cannot be installed: {_said(ended)}")
 

@@ -60,6 +60,15 @@ class Trajectory:
         )
         self.record["finished_at"] = finished
 
+    def add_past(
+        self, reply: Reply, observations: Sequence[Mapping[str, Any]], *, user_content: str = ""
+    ) -> None:
+        """A reply that was had elsewhere, when and how fast nobody knows, with what it led to."""
+        self.add_step(reply, started_at="", user_content=user_content)
+        step = self.record["steps"][-1]
+        step |= {"observation": list(observations), "started_at": None, "finished_at": None}
+        step["metric"]["llm_infer_ms"] = None
+
     def observe(self, observation: Mapping[str, Any], *, seconds: float | None = None) -> None:
         """What the last reply led to; `seconds` of an action in the environment are added up."""
         step = self.record["steps"][-1]

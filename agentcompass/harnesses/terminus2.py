@@ -8,6 +8,7 @@ import attrs
 
 from agentcompass.errors import AgentCompassError, HarnessFailed
 from agentcompass.harnesses import _terminus_prompts as prompts
+from agentcompass.harnesses._packages import OWN_MACHINE
 from agentcompass.harnesses._sums import PROTOCOLS, Sums
 from agentcompass.harnesses._terminus_chat import Chat
 from agentcompass.harnesses._terminus_config import TerminusConfig
@@ -21,9 +22,6 @@ from agentcompass.protocols import AgentContext, Conversation, Session
 from agentcompass.records.issue import Issue
 from agentcompass.records.model import Reply
 from agentcompass.records.task import RunResult
-
-# Where the environment is the user's own machine, nothing is installed.
-_OWN_MACHINE = "host_process"
 
 
 class Terminus2:
@@ -46,7 +44,7 @@ class Terminus2:
         """An agent for one execution; its terminal starts when it is entered."""
         if context.conversation is None:
             raise HarnessFailed("terminus2 needs a model")
-        own = context.plan.environment.id == _OWN_MACHINE
+        own = context.plan.environment.id == OWN_MACHINE
         return TerminusAgent(
             config=self.config,
             conversation=context.conversation,
