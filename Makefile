@@ -5,11 +5,13 @@ PEER_VENV ?= $(HOME)/.cache/agentcompass-peer
 PEER_PYTHON ?= python3.12
 # Where `make mini` installs mini-swe-agent, the package, which mini_swe_agent is compared with.
 MINI_VENV ?= $(HOME)/.cache/agentcompass-mini
+# Where `make programs` installs Claude Code and Codex from npm.
+PROGRAMS ?= $(HOME)/.cache/agentcompass-programs
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check format lint types properties mutations peer mini bench-flat clean
+.PHONY: demo test check format lint types properties mutations peer mini programs bench-flat clean
 
 demo: $(VENV)/.installed
 	$(BIN)/agentcompass run starter mini_swe_agent replay --model-api-protocol replay --task-concurrency 4
@@ -40,6 +42,9 @@ peer: $(VENV)/.installed-test $(PEER_VENV)/.installed
 mini: $(VENV)/.installed-test $(MINI_VENV)/.installed
 	AGENTCOMPASS_MINI_PYTHON=$(abspath $(MINI_VENV))/bin/python $(BIN)/python -m pytest tests/peer/test_mini_package.py
 
+programs: $(VENV)/.installed-test $(PROGRAMS)/.installed
+	AGENTCOMPASS_PROGRAMS=$(abspath $(PROGRAMS))/node_modules/.bin $(BIN)/python -m pytest tests/peer/test_real_programs.py
+
 bench-flat: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.flat
 
@@ -69,4 +74,8 @@ $(PEER_VENV)/.installed:
 $(MINI_VENV)/.installed:
 	$(PYTHON) -m venv $(MINI_VENV)
 	$(MINI_VENV)/bin/python -m pip install --quiet --disable-pip-version-check mini-swe-agent==2.4.6
+	touch $@
+
+$(PROGRAMS)/.installed:
+	npm install --silent --prefix $(PROGRAMS) @anthropic-ai/claude-code @openai/codex
 	touch $@

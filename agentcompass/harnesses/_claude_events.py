@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable
 
-import attrs
-
 from agentcompass.harnesses._cli_faults import model_fault
 from agentcompass.harnesses._cli_program import (
     Event,
@@ -27,8 +25,8 @@ def read_claude(events: Iterable[Event]) -> Transcript:
     for event in events:
         message = mapping(event.get("message"))
         if event.get("type") == "assistant":
-            name = str(message.get("id") or f"step {len(steps)}")
-            if name not in steps:
+            name = str(message.get("id") or f"step {len(found.steps)}")
+            if name not in steps or _is_another(message, steps[name]):
                 steps[name] = Step()
                 found.steps.append(steps[name])
             _reply(message, steps[name])
@@ -37,6 +35,12 @@ def read_claude(events: Iterable[Event]) -> Transcript:
         elif event.get("type") == "result":
             _end(event, found)
     return found
+
+
+def _is_another(message: Event, step: Step) -> bool:
+    """Whether an id comes again for another reply, as some servers number all of theirs alike."""
+    kinds = {block.get("type") for block in objects(message.get("content"))}
+    return bool(step.observations) and kinds != {"tool_use"}
 
 
 def _reply(message: Event, step: Step) -> None:
@@ -78,12 +82,14 @@ def _results(message: Event, steps: list[Step]) -> None:
 def _end(event: Event, found: Transcript) -> None:
     if isinstance(event.get("usage"), dict):
         found.usage = _usage(event["usage"])
-        if isinstance(cost := event.get("total_cost_usd"), float):
-            found.usage = attrs.evolve(found.usage, raw={"reported_cost_usd": cost})
+    if isinstance(cost := event.get("total_cost_usd"), float):
+        found.telemetry["reported_cost_usd"] = cost
     said = text(event.get("result"))
     if event.get("subtype") == "error_max_turns":
         found.issues.append(issue("warning", "harness_limit_reached", "it reached max_turns"))
     elif event.get("is_error") is True:
-        found.issues.append(model_fault(said or str(event.get("subtype"))))
+        status = event.get("api_error_status")
+        prefix = f"HTTP {status}: " if isinstance(status, int) else ""
+        found.issues.append(model_fault(prefix + (said or str(event.get("subtype")))))
     else:
         found.answer = said

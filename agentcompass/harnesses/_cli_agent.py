@@ -66,6 +66,9 @@ class CliAgent:
         """Let it work; only the run's own deadline bounds it."""
         result.trajectory = self._trajectory.record
         Sums.of(result)
+        if unused := ", ".join(sorted(self.model.params)):
+            message = f"{self.program.command} talks to the model itself, without {unused}"
+            result.add_issue(issue("warning", "model_params_unused", message))
         launch = self.program.launch(self.model, self._folder)
         script = _script(launch, self._folder, self.prompt)
         self._ended = await self._sh(script, cwd=self.cwd, timeout_seconds=math.inf)
@@ -103,7 +106,8 @@ class CliAgent:
         if (usage := transcript.usage) is not None:
             for name in ("prompt_tokens", "completion_tokens", "cached_tokens"):
                 result.telemetry[name] = getattr(usage, name)
-            result.telemetry |= usage.raw
+            result.telemetry["calls_without_usage"] = 0
+        result.telemetry |= transcript.telemetry
         result.final_answer = transcript.answer
         for found in transcript.issues:
             result.add_issue(found)

@@ -16,5 +16,5 @@ def model_fault(said: str) -> Issue:
     found = _STATUS.search(said)
     status = int(found[1]) if found else 0
     severity: Severity = "fatal" if status in _VOID or status >= 500 else "error"
-    prefix = f"HTTP {status}: " if status else ""
+    prefix = f"HTTP {status}: " if status and not said.startswith("HTTP ") else ""
     return issue(severity, "model_failed", prefix + " ".join(said.split())[:_SHOWN])

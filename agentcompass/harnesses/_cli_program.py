@@ -61,11 +61,15 @@ class Step:
 
 @attrs.define(kw_only=True)
 class Transcript:
-    """What a program printed, as far as it came; `usage` is of all of it where it says so."""
+    """What a program printed, as far as it came.
+
+    `usage` is of all of it where it says so, `telemetry` what else it has counted.
+    """
 
     steps: list[Step] = attrs.field(factory=list)
     answer: str | None = None
     usage: Usage | None = None
+    telemetry: dict[str, Any] = attrs.field(factory=dict)
     issues: list[Issue] = attrs.field(factory=list)
 
 

@@ -58,6 +58,12 @@ def _count(usage: Event, found: Transcript) -> None:
         cached_tokens=count(usage.get("cached_input_tokens")),
         raw=usage,
     )
+    found.usage = turn if found.usage is None else _sum(found.usage, turn)
     if found.steps:
         found.steps[-1].usage = turn
         found.steps[-1].finish_reason = "stop"
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    names = ("prompt_tokens", "completion_tokens", "cached_tokens")
+    return Usage(**{name: getattr(one, name) + getattr(other, name) for name in names})

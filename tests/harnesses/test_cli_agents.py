@@ -1,7 +1,9 @@
 """claude_code and codex with programs that stand for theirs, in a session of host_process."""
 
 import json
+import os
 import stat
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -25,6 +27,7 @@ from tests import atif_schema
 from tests.contract.environment import HOST_PROCESS, opened
 from tests.harnesses.seams import context
 from tests.processes import alive, new_mark
+from tests.whole_runs import run
 
 KEY = "sk-test-ABCDEFGH12345678"
 MODEL = ModelSpec(id="org/m", base_url="http://127.0.0.1:9/v1", api_key=KEY)
@@ -191,6 +194,18 @@ async def test_codexs_events_become_the_result(tmp_path: Path):
     assert second["assistant_content"]["content"] == "Done."
     assert result.telemetry["prompt_tokens"] == 20
     assert result.telemetry["completion_tokens"] == 9
+    assert result.telemetry["calls_without_usage"] == 0
+
+
+async def test_replies_that_a_server_numbers_alike_stay_apart(tmp_path: Path):
+    look = says("m", {"type": "text", "text": "I look."}, use("t1", "ls"))
+    async with machine(tmp_path) as host:
+        host.has("claude")
+        host.does(look, gives("t1", "a"), says("m", {"type": "text", "text": "Done."}))
+        result = await play("claude", host)
+
+    said = [step["assistant_content"]["content"] for step in result.trajectory["steps"]]
+    assert said == ["I look.", "Done."]
 
 
 @pytest.mark.parametrize("name", HARNESSES)
@@ -266,7 +281,7 @@ async def test_each_program_is_told_where_its_model_is(tmp_path: Path):
         ),
         (
             "claude",
-            [{"type": "result", "is_error": True, "result": "API Error: 400 no"}],
+            [{"type": "result", "is_error": True, "result": "no", "api_error_status": 400}],
             ("error", "model_failed"),
         ),
         (
@@ -362,3 +377,55 @@ async def test_without_a_model_neither_starts(tmp_path: Path):
             with pytest.raises(HarnessFailed, match="needs a model"):
                 harness.start(host.session, context())
         await trio.lowlevel.checkpoint()
+
+
+async def test_model_parameters_that_the_program_is_not_given_are_named(tmp_path: Path):
+    async with machine(tmp_path) as host:
+        host.has("codex")
+        host.does(*CODEX)
+        started = agent("codex", host.session)
+        started.model = attrs.evolve(MODEL, params={"top_p": 1, "seed": 7})
+        async with started:
+            await started.run(result := RunResult(task_id="t"))
+            await started.collect(result)
+
+    (issue,) = result.issues
+    assert (issue.severity, issue.code) == ("warning", "model_params_unused")
+    assert issue.message.endswith("without seed, top_p")
+
+
+# A program that gives away its key.
+TELLTALE = f"""#!{sys.executable}
+import json, sys
+if "--version" not in sys.argv:
+    settings = json.load(open(sys.argv[sys.argv.index("--settings") + 1]))
+    text = "the key is " + settings["env"]["ANTHROPIC_AUTH_TOKEN"]
+    block = {{"type": "text", "text": text}}
+    print(json.dumps({{"type": "assistant", "message": {{"id": "m", "content": [block]}}}}))
+    print(json.dumps({{"type": "result", "result": "Done."}}))
+"""
+
+
+async def test_a_whole_run_keeps_the_key_to_itself(tmp_path: Path, monkeypatch: Any):
+    (tmp_path / "bin").mkdir()
+    fake = tmp_path / "bin" / "claude"
+    fake.write_text(TELLTALE)
+    fake.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setattr(ClaudeCode, "protocols", ("openai-chat",))
+    ran = await run(
+        tmp_path / "run",
+        {"t": {}},
+        harness="claude_code",
+        model="org/m",
+        model_base_url="http://127.0.0.1:9/v1",
+        model_api_key=KEY,
+    )
+
+    record = ran.attempts["t"]
+    assert (record["final_answer"], record["issues"]) == ("Done.", [])
+    assert record["trajectory"]["steps"][0]["assistant_content"]["content"] == "the key is ********"
+    assert len(list(ran.directory.rglob("trajectory.atif.json"))) == 1
+    written = [path for path in ran.directory.rglob("*") if path.is_file()]
+    assert [path for path in written if KEY.encode() in path.read_bytes()] == []
