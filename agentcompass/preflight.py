@@ -20,7 +20,15 @@ from agentcompass.engine.planning import mode_fault
 from agentcompass.engine.retry import retry_policy
 from agentcompass.errors import ConfigInvalid, UsageError
 from agentcompass.plugin_edge import plugin_edge
-from agentcompass.protocols import Benchmark, Capabilities, Environment, Harness, Model, RunsItself
+from agentcompass.protocols import (
+    Benchmark,
+    Capabilities,
+    ChecksWishes,
+    Environment,
+    Harness,
+    Model,
+    RunsItself,
+)
 from agentcompass.records.environment import (
     EnvironmentPlan,
     EnvironmentSetup,
@@ -59,6 +67,8 @@ async def prepare_job(
         raise UsageError(f"--env-params: {fault}")
     with plugin_edge(f"environment {request.environment.id!r}: preflight"):
         await parts.environment.preflight()
+        if isinstance(parts.environment, ChecksWishes):
+            await parts.environment.check(request.environment)
     model = _model(request, parts)
     if model is not None:
         await model.preflight()

@@ -5,6 +5,7 @@ are its parameters: each has `metadata={"help": ..., "unit": ...}`), built as `c
 Coroutines are trio's; blocking work goes through `trio.to_thread.run_sync`.
 """
 
+import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -25,7 +26,7 @@ from agentcompass.records.metrics import MetricContract
 from agentcompass.records.model import Reply
 from agentcompass.records.plan import ExecutionPlan
 from agentcompass.records.progress import ProgressEvent
-from agentcompass.records.request import Aggregation, ModelSpec
+from agentcompass.records.request import Aggregation, EnvironmentSpec, ModelSpec
 from agentcompass.records.task import EvaluationMode, PreparedTask, RunResult, TaskSpec
 
 
@@ -43,17 +44,74 @@ class Capabilities:
 
     `ignores` are setup or resource fields which a task may describe and the provider only warns
     about; what `--env-params` asks for and is not in `gives` is refused in preflight.
+    `host_patterns` is whether a policy may name `*.host`.
     """
 
     network_modes: frozenset[NetworkMode] = frozenset({"public"})
     switches_network: bool = False
+    host_patterns: bool = True
     gives: frozenset[str] = frozenset()
     ignores: frozenset[str] = frozenset()
 
 
+class Resource(Protocol):
+    """One entry of a journal of what outlives this process, kept until it is known to be gone.
+
+    `id` is unique, for the name of the sandbox; `owner` tells this process from any other.
+    """
+
+    id: str
+    owner: str
+
+    @property
+    def directory(self) -> str:
+        """The run directory, absolute; empty where there is none."""
+        ...
+
+    async def opened(self, close_params: Mapping[str, Any]) -> None:
+        """Note what is about to be made, and how it can be closed; before it is asked for."""
+        ...
+
+    async def releasing(self) -> None:
+        """Note that it is being closed."""
+        ...
+
+    async def release_failed(self, error: str) -> None:
+        """Note that it may be left over, and why."""
+        ...
+
+    async def released(self) -> None:
+        """Note that it is gone."""
+        ...
+
+
+class Unlisted:
+    """A `Resource` that nobody keeps a journal of."""
+
+    owner = directory = ""
+
+    def __init__(self) -> None:
+        self.id = uuid.uuid4().hex
+
+    async def opened(self, close_params: Mapping[str, Any]) -> None:
+        """Nothing to note."""
+
+    async def releasing(self) -> None:
+        """Nothing to note."""
+
+    async def release_failed(self, error: str) -> None:
+        """Nothing to note."""
+
+    async def released(self) -> None:
+        """Nothing to note."""
+
+
 @attrs.frozen(kw_only=True)
 class SessionRequest:
-    """One session to open: the plan, who it is for (labels), and how its cleanup is bounded."""
+    """One session to open: the plan, who it is for (labels), and how its cleanup is bounded.
+
+    A provider whose sandboxes outlive this process tells `resource` of each.
+    """
 
     plan: EnvironmentPlan
     run_id: str
@@ -62,6 +120,7 @@ class SessionRequest:
     role: str = "agent"
     cleanup: CleanupClock
     keep: bool = False
+    resource: Resource = attrs.field(factory=Unlisted)
 
 
 class Session(Protocol):
@@ -152,6 +211,28 @@ class Environment(Component, Protocol):
 
     async def open(self, request: SessionRequest) -> Session:
         """Open a session; what was half made is gone when this raises or is cancelled."""
+        ...
+
+
+@runtime_checkable
+class ChecksWishes(Protocol):
+    """An environment that can tell before a run whether it has what the user names."""
+
+    async def check(self, wish: EnvironmentSpec) -> None:
+        """Raise `UsageError` with the remedy for what can neither be found nor fetched."""
+        ...
+
+
+@runtime_checkable
+class LeavesResources(Protocol):
+    """An environment whose sandboxes can be found and closed by another process."""
+
+    async def left_over(self) -> Sequence[Mapping[str, Any]]:
+        """Every sandbox that can be found, `close_params` among what is known of each."""
+        ...
+
+    async def close_resource(self, close_params: Mapping[str, Any]) -> None:
+        """Remove a sandbox as its `close_params` say; one that is gone is fine."""
         ...
 
 

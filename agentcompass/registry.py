@@ -33,6 +33,7 @@ _BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "terminus2": "agentcompass.harnesses.terminus2:Terminus2",
     },
     "environment": {
+        "docker": "agentcompass.environments.docker:Docker",
         "fake": "agentcompass.environments.fake:FakeEnvironment",
         "host_process": "agentcompass.environments.host_process:HostProcess",
     },
@@ -54,7 +55,7 @@ PLANNED: Mapping[Kind, frozenset[str]] = {
             "terminal_bench_2_verified",
         }
     ),
-    "environment": frozenset({"daytona", "docker", "modal"}),
+    "environment": frozenset({"daytona", "modal"}),
     "model": frozenset({"anthropic", "openai-responses"}),
 }
 

@@ -18,7 +18,7 @@ from agentcompass.engine.job import Job
 from agentcompass.engine.limits import Limits, set_provider_limits
 from agentcompass.engine.retry import retry_policy
 from agentcompass.errors import EnvironmentFailed, EvaluationFailed, HarnessFailed
-from agentcompass.protocols import AgentContext, Capabilities, Session, SessionRequest
+from agentcompass.protocols import AgentContext, Capabilities, Session, SessionRequest, Unlisted
 from agentcompass.records.attempt import AttemptResult, TaskHeader
 from agentcompass.records.checkpoint import EvaluationCheckpoint, RetryDetail
 from agentcompass.records.environment import ExecResult, NetworkPolicy, Transfer
@@ -345,6 +345,9 @@ class MemoryStore:
 
     async def update_run_info(self, **fields: Any) -> None:
         self.run_info.update(fields)
+
+    def resource(self, provider: str, task_id: str, attempt: int) -> Unlisted:
+        return Unlisted()
 
     def artifacts_dir(self, task_id: str, attempt: int) -> Path:
         return self.directory / "details" / "running" / task_id / f"attempt-{attempt}" / "artifacts"

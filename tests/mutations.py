@@ -75,9 +75,10 @@ MUTATIONS = (
     ),
     Mutation(
         "test_results_do_not_depend_on_the_schedule",
-        "engine/execution_state.py",
-        "            metrics=dict(self.agent_result.metrics),\n",
-        "            metrics={'correct': len(self.run.said) + self.events.index > 0},\n",
+        "engine/evaluation.py",
+        "        execution.result.metrics = dict(verdict)\n",
+        "        busy = execution.run.job.limits.slots.borrowed_tokens\n"
+        "        execution.result.metrics = {'correct': busy > 1}\n",
     ),
     Mutation(
         "test_the_makespan_lies_between_its_bounds",

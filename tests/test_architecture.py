@@ -50,7 +50,7 @@ IMPURE = frozenset({"trio", "os", "time", "datetime", "random", "socket", "subpr
 # A third-party package, and the only places that may import it.
 ONLY_IN = {
     "httpx": ("models/", "environments/"),
-    "docker": ("environments/docker",),
+    "docker": ("environments/docker", "environments/_docker"),
     "asyncclick": ("cli/", "__main__.py"),
     "yaml": ("config/", "cli/"),
     "rich": ("cli/", "progress/"),

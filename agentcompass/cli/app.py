@@ -9,6 +9,7 @@ import asyncclick as click
 from agentcompass._version import __version__
 from agentcompass.cli.bugs import masker, report_bug
 from agentcompass.cli.config import config
+from agentcompass.cli.env import env
 from agentcompass.cli.export import export
 from agentcompass.cli.list import list_components
 from agentcompass.cli.output import degrade_to_escapes, tell
@@ -51,6 +52,7 @@ commands.add_command(summary)
 commands.add_command(export)
 commands.add_command(list_components)
 commands.add_command(config)
+commands.add_command(env)
 
 
 def command_line(arguments: Sequence[str], **extra: Any) -> int:

@@ -1,5 +1,6 @@
 """One resolved request in a terminal: display, logs, signals, and how it ended."""
 
+import gc
 import logging
 import os
 import sys
@@ -50,16 +51,24 @@ class _Ending:
     directory: Path | None = None
 
     def opened(self, directory: Path) -> None:
+        """Note where the run is; what is loaded by now lives as long as it does.
+
+        So no collection of garbage, which stops the loop, looks through all of it again and again.
+        """
         self.directory = directory
+        gc.freeze()
 
 
 async def measure(resolved: Resolved, evaluate: Evaluate) -> None:
     """Run the request and write its result; raises what decides about the exit code."""
     REDACTOR.learn(known_secrets(resolved.request, os.environ))
     ending = _Ending()
-    async with terminal(resolved.options.progress, sys.stderr) as display:
-        with console_logging(display.say, resolved.options.log_level, REDACTOR):
-            signalled = await _run(resolved, evaluate, ending, display)
+    try:
+        async with terminal(resolved.options.progress, sys.stderr) as display:
+            with console_logging(display.say, resolved.options.log_level, REDACTOR):
+                signalled = await _run(resolved, evaluate, ending, display)
+    finally:
+        gc.unfreeze()
     _conclude(ending, signalled)
 
 

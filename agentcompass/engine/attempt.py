@@ -63,6 +63,8 @@ async def run_attempt(
     except trio.Cancelled:
         await _record_interruption(attempt, execution, retries)
         raise
+    if execution.key not in attempt.run.resumed:
+        attempt.run.executed.add(execution.key)  # also where its planning failed
     result = attempt_result(execution, retry_count=retries)
     _log_issues(execution)
     attempt.events.attempt_started(attempt.number)
@@ -109,14 +111,15 @@ async def _first(
         await _resume(execution, run_evaluation)
     except CheckpointUnusable as error:
         log.warning("%s: its saved work is not scored, it is executed: %s", execution.name, error)
-        return await _anew(attempt, execution, run_execution)
+        with boundary(execution):
+            return await _anew(attempt, execution, run_execution)
     return execution
 
 
 async def _execute(execution: Execution, run_execution: RunExecution) -> None:
     run = execution.run
     async with run.job.limits.admit(execution.plan.environment.id) as permit:
-        run.counts["executed"] += 1
+        run.executed.add(execution.key)
         with boundary(execution):
             await _announce(execution)
             await run_execution(execution, permit)
@@ -128,7 +131,7 @@ async def _resume(execution: Execution, run_evaluation: RunEvaluation) -> None:
     async with limits.admit(None if verifier is None else verifier.id) as permit:
         await _announce(execution)
         await recover(execution)
-        execution.run.counts["resumed"] += 1
+        execution.run.resumed.add(execution.key)
         with boundary(execution):
             await run_evaluation(execution, permit, None)
 

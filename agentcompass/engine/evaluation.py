@@ -1,6 +1,6 @@
 """The scoring half of an execution, which can be retried alone."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from agentcompass.deadlines import deadline
@@ -74,12 +74,17 @@ async def _score(execution: Execution, session: Session | None) -> None:
         await session.set_network_policy(plan.verifier_network_policy)
     benchmark = execution.run.job.benchmark
     await benchmark.prepare_evaluation(execution.task, prepared, plan, session)
+    verdict: Mapping[str, bool | float] = {}  # one that breaks off gives none
     try:
         with deadline(plan.evaluation_timeout_seconds, stretch="evaluate", error=VerifierTimeout):
             await benchmark.evaluate(execution.task, prepared, execution.result, plan, session)
+        execution.check_result(EvaluationFailed, "the scorer")
+        verdict = execution.result.metrics
     except VerifierTimeout:
-        execution.result.metrics = dict(benchmark.evaluation_timeout_metrics)
+        verdict = benchmark.evaluation_timeout_metrics
         raise
+    finally:
+        execution.result.metrics = dict(verdict)
     _check_metrics(execution)
 
 

@@ -9,7 +9,7 @@ from agentcompass.engine.issues import issue_from
 from agentcompass.engine.limits import Permit
 from agentcompass.engine.results import evaluation_checkpoint
 from agentcompass.engine.sessions import open_session
-from agentcompass.errors import ExecutionError, HarnessFailed, PhaseTimeout
+from agentcompass.errors import ExecutionError, HarnessFailed, PhaseTimeout, StoreError
 from agentcompass.protocols import AgentContext, Harness, RunsItself, Session
 
 Evaluate = Callable[[Execution, Permit, Session | None], Awaitable[None]]
@@ -58,6 +58,7 @@ async def _run_agent(execution: Execution, session: Session) -> None:
         await _run_itself(execution, session, context)
     else:
         await _run_harness(execution, session, context, harness)
+    execution.check_result(HarnessFailed, "the agent")
 
 
 def _context(execution: Execution) -> AgentContext:
@@ -145,4 +146,7 @@ async def _keep_agent_result(execution: Execution) -> None:
     execution.keep_agent_result()
     if execution.may_rescore:
         execution.enter("save_evaluation_checkpoint")
-        await execution.run.store.save_evaluation_checkpoint(evaluation_checkpoint(execution))
+        try:
+            await execution.run.store.save_evaluation_checkpoint(evaluation_checkpoint(execution))
+        except StoreError as error:  # it can be scored all the same, only not by a later run
+            execution.warn("collect", "checkpoint_unsaved", str(error))

@@ -8,7 +8,7 @@ import attrs
 
 from agentcompass.engine.events import TaskEvents
 from agentcompass.engine.job import Run
-from agentcompass.errors import AgentCompassError
+from agentcompass.errors import AgentCompassError, ExecutionError
 from agentcompass.records.artifacts import ArtifactManifest
 from agentcompass.records.environment import ExecResult
 from agentcompass.records.issue import Issue, IssuePhase, highest_severity
@@ -53,6 +53,11 @@ class Execution:
         return f"task {self.task.task_id} attempt {self.number}"
 
     @property
+    def key(self) -> tuple[str, int]:
+        """The attempt among those of the run."""
+        return self.task.task_id, self.number
+
+    @property
     def artifacts_dir(self) -> Path:
         """Where the attempt's artifacts are on the host."""
         return self.run.store.artifacts_dir(self.task.task_id, self.number)
@@ -84,11 +89,17 @@ class Execution:
 
     def fail(self, issue: Issue, error: BaseException) -> None:
         """Record a fault that nobody foresaw; of a bug, keep where it was."""
+        self.result.mend()
         self.add_issue(issue)
         if not isinstance(error, AgentCompassError):
             text = self.run.job.redactor.text("".join(traceback.format_exception(error)))
             self.result.artifacts["execution_diagnostics"] = text
             log.error("%s: %s", self.name, text)
+
+    def check_result(self, error: type[ExecutionError], author: str) -> None:
+        """Raise `error` where `author` left a result that is none; what is wrong in it is gone."""
+        if wrong := self.result.mend():
+            raise error(f"{author} left a result with something else in {', '.join(wrong)}")
 
     def keep_output(self, command: str, ended: ExecResult) -> None:
         """Keep the ends of what a command had printed when its phase ran out of time."""
@@ -96,8 +107,8 @@ class Execution:
             "phase": self.phase,
             "command": command,
             "seconds": round(ended.seconds, 3),
-            "stdout": ended.stdout[-_TAIL:],
-            "stderr": ended.stderr[-_TAIL:],
+            "stdout": _end(ended.stdout),
+            "stderr": _end(ended.stderr),
         }
 
     def close_fault(self, message: str) -> None:
@@ -137,3 +148,8 @@ class Execution:
     def is_fatal(self) -> bool:
         """Whether a FATAL issue has ended this execution."""
         return self.severity == "fatal"
+
+
+def _end(output: str) -> str:
+    left_out = len(output) - _TAIL
+    return output if left_out <= 0 else f"({left_out} characters left out)\n{output[-_TAIL:]}"

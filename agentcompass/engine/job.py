@@ -1,7 +1,6 @@
 """What the levels of a request share: the job as it was resolved, and the run while it is open."""
 
 import random
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -12,7 +11,7 @@ import attrs
 from agentcompass.deadlines import CleanupClock
 from agentcompass.engine.limits import Limits
 from agentcompass.engine.retry import RetryPolicy
-from agentcompass.protocols import Benchmark, Environment, Harness, Model, Recipe
+from agentcompass.protocols import Benchmark, Environment, Harness, Model, Recipe, Resource
 from agentcompass.records.attempt import AttemptResult, TaskHeader
 from agentcompass.records.checkpoint import EvaluationCheckpoint, RetryDetail
 from agentcompass.records.metrics import MetricReport
@@ -41,6 +40,8 @@ class Store(Protocol):
 
     async def update_run_info(self, **fields: Any) -> None: ...
 
+    def resource(self, provider: str, task_id: str, attempt: int) -> Resource: ...
+
     def artifacts_dir(self, task_id: str, attempt: int) -> Path: ...
 
     async def save_evaluation_checkpoint(self, checkpoint: EvaluationCheckpoint) -> None: ...
@@ -64,8 +65,12 @@ class Store(Protocol):
     async def set_aside(self, task_id: str, attempt: int) -> None: ...
 
     async def take_over(
-        self, source: ReuseSource, headers: Sequence[TaskHeader], judge: Judge
-    ) -> Sequence[TakenOver]: ...
+        self,
+        source: ReuseSource,
+        headers: Sequence[TaskHeader],
+        judge: Judge,
+        taken: dict[str, TakenOver],
+    ) -> None: ...
 
     async def load_evaluation(self, task_id: str, attempt: int) -> EvaluationCheckpoint | None: ...
 
@@ -100,12 +105,14 @@ class Job:
     rng: random.Random = attrs.field(factory=random.Random)
 
 
-@attrs.frozen(kw_only=True, eq=False)
+@attrs.define(kw_only=True, eq=False)
 class Run:
     """A job whose run directory is open.
 
-    `taken_over` is what earlier runs gave, by task id; `counts` counts attempts by whether they
-    were reused, resumed or executed; `said` is what needs no second word.
+    `taken_over` is what earlier runs gave to tasks that go on, by task id, and `reused` counts all
+    attempts that they finished; `executed` and `resumed` are the attempts
+    (task id and number) that were begun here, `unsaved` the tasks that could not be written; `said`
+    is what needs no second word.
     """
 
     job: Job
@@ -113,7 +120,10 @@ class Run:
     cleanup: CleanupClock
     source: ReuseSource | None = None
     taken_over: dict[str, TakenOver] = attrs.field(factory=dict)
-    counts: Counter[str] = attrs.field(factory=Counter)
+    reused: int = 0
+    executed: set[tuple[str, int]] = attrs.field(factory=set)
+    resumed: set[tuple[str, int]] = attrs.field(factory=set)
+    unsaved: list[str] = attrs.field(factory=list)
     said: set[str] = attrs.field(factory=set)
 
     def emit(self, event: ProgressEvent) -> None:

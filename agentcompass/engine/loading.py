@@ -78,7 +78,7 @@ async def find_source(job: Job, tasks: Sequence[TaskSpec], ends_at: float) -> Re
 def judge_of(job: Job) -> Judge:
     """Decides by what this request measures and how it retries."""
     return Judge(
-        primary=job.benchmark.metric_contract().primary,
+        contract=job.benchmark.metric_contract(),
         retry=job.retry,
         may_resume=job.request.runtime.checkpoint_resume,
     )

@@ -199,6 +199,11 @@ def _check_policies(plan: ExecutionPlan, capabilities: Mapping[str, Capabilities
                     f"network mode {policy.network_mode!r} cannot be enforced for task"
                     f" {plan.task_id!r}; known: {', '.join(sorted(provider.network_modes))}"
                 )
+            patterns = [host for host in policy.allowed_hosts if host.startswith("*")]
+            if patterns and not provider.host_patterns:
+                raise EnvironmentFailed(
+                    f"{patterns[0]} cannot be enforced for task {plan.task_id!r}: name each host"
+                )
     if len(set(during_run)) > 1 and not able.switches_network:
         raise EnvironmentFailed(
             f"environment {plan.environment.id!r} cannot switch the network policy"

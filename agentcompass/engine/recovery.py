@@ -28,13 +28,19 @@ async def recover(execution: Execution) -> None:
     execution.enter("recover_evaluation")
     try:
         checkpoint = await _saved_work(execution)
-    except StoreError as error:
+    except (StoreError, OSError, ValueError) as error:  # a path in it may be none
         raise CheckpointUnusable(str(error)) from error
     task = execution.task
     execution.prepared = checkpoint.prepared_task
     execution.manifest = checkpoint.artifacts
     execution.result = attrs.evolve(
-        checkpoint.run_result, category=task.category, ground_truth=task.ground_truth
+        checkpoint.run_result,
+        category=task.category,
+        ground_truth=task.ground_truth,
+        artifacts={
+            **checkpoint.run_result.artifacts,
+            "reuse_history": {"source_run": checkpoint.source_run_id, "resumed": True},
+        },
     )
     execution.keep_agent_result()
 

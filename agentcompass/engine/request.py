@@ -80,12 +80,13 @@ class _Ledger:
         """The places of the tasks that are still to be run."""
         return [i for i, task in enumerate(self.tasks) if task.task_id not in self.observed]
 
-    def add_finished(self, taken_over: Mapping[str, TakenOver]) -> None:
-        """Count what earlier runs finished as if it had been run."""
+    def add_finished(self, taken_over: dict[str, TakenOver]) -> None:
+        """Count what earlier runs finished as if it had been run, and keep no more of it."""
         for task in self.tasks:
             taken = taken_over.get(task.task_id)
             if taken is not None and taken.published:
                 self.observed[task.task_id] = observations(task, taken.kept)
+                del taken_over[task.task_id]
 
 
 async def run_request(job: Job, run_task: RunTask) -> Outcome:
@@ -225,7 +226,8 @@ async def _finish(run: Run, ledger: _Ledger) -> MetricReport:
             await run.store.write_metrics(report, _summary(run, ledger, report))
     finally:
         with _written_or_failed(ledger):
-            await run.store.finish(ledger.status, ledger.error, **reuse_record(run))
+            fields = {**reuse_record(run), "unsaved_tasks": run.unsaved or None}
+            await run.store.finish(ledger.status, ledger.error, **fields)
         log.info("run %s: %s; %s", ledger.status, overview(report), ledger.error or "no error")
         payload: Mapping[str, str] = {"error": ledger.error} if ledger.error else {}
         emit_run(run, "run_finished", status=ledger.status, **payload)

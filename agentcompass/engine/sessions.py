@@ -176,6 +176,7 @@ async def open_session(
         role=role,
         cleanup=run.cleanup,
         keep=run.job.request.execution.keep_environment,
+        resource=run.store.resource(plan.id, task_id, attempt),
     )
     await run.job.limits.pace(plan.id)
     session = await _open(provider, plan.id, request)

@@ -11,7 +11,6 @@ from agentcompass.engine.events import emit_run
 from agentcompass.engine.job import Run
 from agentcompass.engine.loading import judge_of
 from agentcompass.engine.observed import severity_of, task_header
-from agentcompass.engine.reuse import Judge
 from agentcompass.errors import StoreError
 from agentcompass.records.attempt import TaskHeader
 from agentcompass.records.task import TaskSpec
@@ -19,6 +18,7 @@ from agentcompass.store.reuse_source import ReuseSource
 
 # Tasks that one visit to a thread takes over: few enough that a deadline is soon noticed.
 _BATCH = 16
+_NAMED = 3  # older runs in a message
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +31,8 @@ async def take_over(run: Run, source: ReuseSource, tasks: Sequence[TaskSpec]) ->
     """
     for reason in source.passed_over:
         log.info("not reused: run %s", reason)
+    if source.older:
+        log.info("not looked at: older runs %s; --reuse ID names one", _few(source.older))
     if not source.runs:
         log.info("there is no earlier run to reuse: every task is executed")
         return
@@ -40,33 +42,31 @@ async def take_over(run: Run, source: ReuseSource, tasks: Sequence[TaskSpec]) ->
 
     async def take(batch: Sequence[TaskHeader]) -> None:
         try:
-            await _take_over(run, source, batch, judge)
+            await run.store.take_over(source, batch, judge, run.taken_over)
         except StoreError as error:  # one of them, and in no group, is what people can read
             faults.append(error)
             nursery.cancel_scope.cancel()
 
-    async with trio.open_nursery() as nursery:
-        for first in range(0, len(tasks), _BATCH):
-            batch = [task_header(run.job, task) for task in tasks[first : first + _BATCH]]
-            nursery.start_soon(take, batch)
+    try:
+        async with trio.open_nursery() as nursery:
+            for first in range(0, len(tasks), _BATCH):
+                batch = [task_header(run.job, task) for task in tasks[first : first + _BATCH]]
+                nursery.start_soon(take, batch)
+    finally:
+        _tell(run, source, len(tasks))  # also of what came before a fault or a deadline
     if faults:
         raise faults[0]
-    _tell(run, source, len(tasks))
 
 
-async def _take_over(
-    run: Run, source: ReuseSource, batch: Sequence[TaskHeader], judge: Judge
-) -> None:
-    for header, taken in zip(batch, await run.store.take_over(source, batch, judge), strict=True):
-        if taken.kept or taken.resumable:
-            run.taken_over[header.task_id] = taken
+def _few(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _tell(run: Run, source: ReuseSource, total: int) -> None:
     found = run.taken_over.values()
-    kept = sum(len(taken.kept) for taken in found)
+    run.reused = kept = sum(len(taken.kept) for taken in found)
     resumable = sum(len(taken.resumable) for taken in found)
-    run.counts.update(reused=kept)
     done = [taken for taken in found if taken.published]
     log.info(
         "reused from run %s: %d finished attempts, and the work of %d to be scored",
@@ -89,5 +89,9 @@ def reuse_record(run: Run) -> dict[str, Any]:
     """What run_info.json says of a run that reused another, and of where its attempts are from."""
     if run.source is None or not run.source.runs:
         return {}
-    counts = {kind: run.counts[kind] for kind in ("reused", "resumed", "executed")}
+    counts = {
+        "reused": run.reused,
+        "resumed": len(run.resumed - run.executed),
+        "executed": len(run.executed),
+    }
     return {"reused_from": run.source.origin, "reuse_counts": counts}

@@ -52,6 +52,8 @@ async def run_task(
     if not faults:
         with _saving(results, list(results), faults):
             await _publish(run, header, results)
+    if faults:
+        run.unsaved.append(task.task_id)
     for fault in faults:
         log.error("task %s could not be saved: %s", task.task_id, fault)
     metric = run.job.benchmark.metric_contract().primary

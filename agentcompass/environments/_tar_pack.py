@@ -13,17 +13,22 @@ from agentcompass.environments._copy import CHUNK_BYTES, PERMISSIONS
 from agentcompass.environments._transfer import Check
 
 
-def pack(source: Path, *, name: str = ".", check: Check) -> Iterator[bytes]:
+def pack(
+    source: Path, *, name: str = ".", owner: tuple[int, int] = (0, 0), check: Check
+) -> Iterator[bytes]:
     """The archive, in pieces, of a file or of a folder and its contents, called `name` in it.
 
     Blocking; `check` is called before each piece and may raise to break off. Modes and times are
-    kept, everything belongs to root, links stay links, special files are passed over. A file that
-    changes meanwhile is cut, or filled up with zeros, to the size that it had. Raises `OSError`.
+    kept, everything belongs to `owner` (user id, group id), links stay links, special files are
+    passed over. A file that changes meanwhile is cut, or filled up with zeros, to the size that it
+    had. Raises `OSError`.
     """
     source = Path(os.path.realpath(source, strict=True))
-    with AsOwner() as owner:
-        for path in _walk(source, owner):
-            for piece in _member(source / path, posixpath.join(name, path) if path else name):
+    with AsOwner() as lent:
+        for path in _walk(source, lent):
+            info = tarfile.TarInfo(posixpath.join(name, path) if path else name)
+            info.uid, info.gid = owner
+            for piece in _member(source / path, info):
                 check()
                 yield piece
     yield bytes(2 * tarfile.BLOCKSIZE)
@@ -44,9 +49,8 @@ def _walk(top: Path, owner: AsOwner) -> Iterator[str]:
                     waiting.append(name)
 
 
-def _member(path: Path, name: str) -> Iterator[bytes]:
+def _member(path: Path, info: tarfile.TarInfo) -> Iterator[bytes]:
     found = path.lstat()
-    info = tarfile.TarInfo(name)
     info.mode, info.mtime = found.st_mode & PERMISSIONS, int(found.st_mtime)
     if stat.S_ISDIR(found.st_mode):
         info.type = tarfile.DIRTYPE

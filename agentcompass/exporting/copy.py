@@ -72,6 +72,8 @@ def _fault(run: Recorded) -> str:
     """The first task that the peer would not see, or an empty string."""
     if run.left_out:
         return run.left_out[0]
+    if run.info.unsaved_tasks:
+        return f"{run.info.unsaved_tasks[0]!r} could not be written"
     for task_id in run.info.task_ids or run.observed:
         if task_id not in run.observed:
             return f"{task_id!r} did not finish"

@@ -1,7 +1,7 @@
 """A recorded fault, and what the faults of an attempt say together."""
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, get_args
 
 import attrs
 
@@ -13,16 +13,16 @@ _RANK = {"": 0, "warning": 1, "error": 2, "fatal": 3}
 
 
 def _text(_instance: object, attribute: "attrs.Attribute[str]", value: str) -> None:
-    if not value.strip():
-        raise ValueError(f"an issue's {attribute.name} is empty")
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"an issue's {attribute.name} has to be text, and not empty")
 
 
 @attrs.frozen(kw_only=True)
 class Issue:
     """A fault with its weight: `fatal` voids the task's score, `error` and `warning` are noted."""
 
-    severity: Severity
-    phase: IssuePhase
+    severity: Severity = attrs.field(validator=attrs.validators.in_(get_args(Severity)))
+    phase: IssuePhase = attrs.field(validator=attrs.validators.in_(get_args(IssuePhase)))
     code: str = attrs.field(validator=_text)
     message: str = attrs.field(validator=_text)
 

@@ -26,8 +26,9 @@ class MetricInvalid(ValueError):
         self, fault: str, *, task_id: str, attempt: int, metric: str | None = None
     ) -> None:
         self.task_id, self.attempt, self.metric = task_id, attempt, metric
-        subject = "" if metric is None else f": metric {metric!r}"
-        super().__init__(f"task {task_id!r}, attempt {attempt}{subject} {fault}")
+        self.fault = fault if metric is None else f"metric {metric!r} {fault}"
+        separator = " " if metric is None else ": "
+        super().__init__(f"task {task_id!r}, attempt {attempt}{separator}{self.fault}")
 
 
 class ContractInvalid(ValueError):

@@ -11,6 +11,17 @@ from agentcompass.records.attempt import AttemptResult
 Verdict = Literal["keep", "resume", "execute"]
 
 
+@attrs.frozen
+class Judgement:
+    """What is done with an attempt, and for all but the kept ones, why."""
+
+    verdict: Verdict
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.verdict}, since {self.reason}" if self.reason else self.verdict
+
+
 @attrs.frozen(kw_only=True)
 class EarlierAttempt:
     """One attempt as an earlier run left it.

@@ -73,7 +73,8 @@ class RunInfo:
     """run_info.json (docs/run-directory.md). Times are ISO 8601 with their offset.
 
     `request` is the merged request as it was written, without secrets; `task_ids` are the
-    selected tasks in order, `task_categories` the categories of those that have one. What is None
+    selected tasks in order, `task_categories` the categories of those that have one, and
+    `unsaved_tasks` those of which a record could not be written, which voids them. What is None
     has not come about yet, and is not written.
     """
 
@@ -81,6 +82,7 @@ class RunInfo:
     run_id: str
     started_at: str
     request: Mapping[str, Any]
+    unsaved_tasks: tuple[str, ...] | None = attrs.field(default=None, metadata=_LEFT_OUT)
     reused_from: Origin | None = attrs.field(default=None, metadata=_LEFT_OUT)
     task_ids: tuple[str, ...] | None = attrs.field(default=None, metadata=_LEFT_OUT)
     task_categories: Mapping[str, str] | None = attrs.field(default=None, metadata=_LEFT_OUT)

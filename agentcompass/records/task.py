@@ -1,7 +1,7 @@
 """A task from its data set to its result: TaskSpec, PreparedTask, RunResult."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import attrs
 
@@ -107,6 +107,13 @@ class PreparedTask:
     metadata: Mapping[str, Any] = attrs.field(factory=dict)
 
 
+_KINDS: Mapping[str, Any] = {
+    **dict.fromkeys(("trajectory", "artifacts", "metrics", "telemetry", "extra"), dict),
+    "issues": list,
+    "meta": dict | None,
+}
+
+
 @attrs.define(kw_only=True)
 class RunResult:
     """What one execution observed. Harness and benchmark fill it as they go.
@@ -127,6 +134,20 @@ class RunResult:
     telemetry: dict[str, Any] = attrs.field(factory=dict)
     meta: dict[str, Any] | None = None
     extra: dict[str, Any] = attrs.field(factory=dict)
+
+    def mend(self) -> list[str]:
+        """Empty every field that is not of its kind; the names of these."""
+        wrong = [name for name, kind in _KINDS.items() if not isinstance(getattr(self, name), kind)]
+        for name in wrong:
+            setattr(self, name, None if name == "meta" else _KINDS[name]())
+        if self.status not in get_args(RunStatus):
+            wrong.append("status")
+            self.status = "completed"
+        issues = [issue for issue in self.issues if isinstance(issue, Issue)]
+        if len(issues) < len(self.issues):
+            wrong.append("issues")
+            self.issues = issues
+        return wrong
 
     def add_issue(self, issue: Issue) -> None:
         """Record a fault once."""

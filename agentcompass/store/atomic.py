@@ -4,8 +4,10 @@ Every change that the store makes to the file system goes through `Disk`, by nam
 can make each one fail, or kill the process there.
 """
 
+import errno
 import itertools
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -93,6 +95,14 @@ def write_record(disk: Disk, path: Path, record: Any, *, sort_keys: bool = False
     replace_file(disk, path, data)
 
 
+def read_file(path: Path) -> bytes:
+    """The bytes of a regular file; raises `OSError`, never waits for the writer of a pipe."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "is not a regular file")
+        return file.read()
+
+
 def read_record(path: Path) -> Any:
     """What the JSON file `path` holds, or None where there is no such file.
 
@@ -100,7 +110,7 @@ def read_record(path: Path) -> Any:
     """
     with named_errors(path):
         try:
-            data = path.read_bytes()
+            data = read_file(path)
         except FileNotFoundError:
             return None
     return decode(data, source=str(path))

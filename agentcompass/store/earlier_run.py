@@ -11,8 +11,9 @@ from agentcompass.errors import RecordCorrupt, StoreError
 from agentcompass.records.attempt import AttemptResult
 from agentcompass.records.checkpoint import EVALUATION_SCHEMA
 from agentcompass.records.request import AttemptPlan
-from agentcompass.records.reuse import EarlierAttempt, Verdict
+from agentcompass.records.reuse import EarlierAttempt, Judgement, Verdict
 from agentcompass.records.run_info import RUN_INFO_SCHEMA, RunInfo
+from agentcompass.store.atomic import named_errors, read_file
 from agentcompass.store.layout import AttemptLayout, RunLayout, TaskLayout, task_folder
 from agentcompass.store.reading import read_index, read_result, read_run_info
 
@@ -25,8 +26,12 @@ log = logging.getLogger(__name__)
 class Judge(Protocol):
     """What decides about attempts; `engine.reuse.Judge` is the real one."""
 
-    def verdict(self, found: EarlierAttempt) -> Verdict:
+    def judge(self, found: EarlierAttempt) -> Judgement:
         """Whether to keep its result, to resume from its checkpoint, or to execute it."""
+        ...
+
+    def counted(self, result: AttemptResult) -> Mapping[str, bool | float]:
+        """Those of its metrics that are measured now."""
         ...
 
     def completes(self, plan: AttemptPlan, kept: Mapping[int, AttemptResult]) -> bool:
@@ -46,22 +51,33 @@ class Stored:
 
 @attrs.frozen(kw_only=True)
 class EarlierRun:
-    """A run directory to read from, with the folders of its tasks by name."""
+    """A run directory to read from, with the folders of its tasks by name.
+
+    `said` is what needs no second word.
+    """
 
     layout: RunLayout
     info: RunInfo
     folders: Mapping[str, Sequence[Path]]
+    said: set[str] = attrs.field(factory=set)
 
     def attempts(self, task_id: str, judge: Judge) -> Iterator[tuple[int, Stored]]:
         """The attempts of a task; what cannot be read is said and passed over."""
         try:
             for number, layout in self._layouts(task_id):
+                name = f"task {task_id} attempt {number}"
                 try:
-                    yield number, self._stored(layout, judge)
+                    yield number, self._stored(layout, judge, name)
                 except StoreError as error:
-                    log.warning("task %s attempt %d is not reused: %s", task_id, number, error)
+                    self._warn(name, error)
         except StoreError as error:
-            log.warning("task %s is not reused: %s", task_id, error)
+            self._warn(f"task {task_id}", error)
+
+    def _warn(self, name: str, error: StoreError) -> None:
+        text = f"{name} is not reused: {error}"
+        if text not in self.said:
+            self.said.add(text)
+            log.warning("%s", text)
 
     def _layouts(self, task_id: str) -> Iterator[tuple[int, AttemptLayout]]:
         folders = self.folders.get(task_folder(task_id), ())
@@ -69,21 +85,25 @@ class EarlierRun:
             raise RecordCorrupt(f"{folders[0].name} is there in several states")
         for folder in folders:
             task = TaskLayout(folder)
-            if not task.index.exists():
-                continue  # a crash came before anything was saved
+            with named_errors(task.index):
+                if not task.index.exists():
+                    continue  # a crash came before anything was saved
             stored_id, numbers = read_index(task)
             if stored_id != task_id:
                 raise RecordCorrupt(f"{task.index}: holds task {stored_id!r}")
             yield from ((number, task.attempt(number)) for number in numbers)
 
-    def _stored(self, layout: AttemptLayout, judge: Judge) -> Stored:
+    def _stored(self, layout: AttemptLayout, judge: Judge, name: str) -> Stored:
         result = read_result(layout)
         found = EarlierAttempt(
             result=result,
             has_checkpoint=_has_saved_work(layout),
             is_classified=self.info.schema_version == RUN_INFO_SCHEMA,
         )
-        return Stored(layout=layout, run=self, verdict=judge.verdict(found), result=result)
+        judgement = judge.judge(found)
+        if judgement.reason:
+            log.debug("%s of run %s: %s", name, self.info.run_id, judgement)
+        return Stored(layout=layout, run=self, verdict=judgement.verdict, result=result)
 
 
 def open_earlier_run(directory: Path) -> EarlierRun:
@@ -91,19 +111,20 @@ def open_earlier_run(directory: Path) -> EarlierRun:
     layout = RunLayout(directory)
     folders: dict[str, list[Path]] = {}
     info = read_run_info(directory)
-    for _, path in layout.task_folders():
-        folders.setdefault(path.name, []).append(path)
+    with named_errors(layout.details):
+        for _, path in layout.task_folders():
+            folders.setdefault(path.name, []).append(path)
     return EarlierRun(layout=layout, info=info, folders=folders)
 
 
 def _has_saved_work(layout: AttemptLayout) -> bool:
     """Whether there is work to score; it is validated before it is used."""
     try:
-        data = layout.checkpoint.read_bytes()
+        data = read_file(layout.checkpoint)
     except OSError:
         return False
     if _EVALUATION in data:
         return True
     if _ANY_EVALUATION in data:
-        log.info("%s is not resumed: it holds no classified result", layout.checkpoint)
+        log.debug("%s is not resumed: its schema is not %s", layout.checkpoint, EVALUATION_SCHEMA)
     return False

@@ -2,6 +2,7 @@
 
 <results_dir>/<run_name parts>/<model>_<benchmark>_<harness>/<run_id>/
     run.log run_info.json params.json progress.jsonl progress.json metrics.json summary.md
+    .env-resources/<id>.json                            what is open outside this process
     details/<state>/<readable task id>--<sha256>/
         task.json
         attempt-<n>/
@@ -23,6 +24,9 @@ from agentcompass.records.attempt import attempt_name
 
 State = Literal["running", "normal", "error", "fatal"]
 STATES: tuple[State, ...] = ("running", "normal", "error", "fatal")
+
+# Below a run directory: what the run has open outside this process.
+RESOURCES = ".env-resources"
 
 LONGEST_NAME = 255  # bytes, on every file system that matters
 _READABLE = 80

@@ -1,7 +1,9 @@
 """run_info.json and params.json as they are put together: what was asked for, and what came of it.
 
 The plan of every attempt goes into run_info.json. Writing that file for each of them would cost
-the square of their number, so it is due again only when they have doubled, and at the end.
+the square of their number, so it is due half way and at the end, and with several attempts a task
+whenever the plans have doubled; until then a plan is in progress.jsonl. At a share of the tasks,
+not of the plans so far: else the last time might come just before the end, and cost as much.
 """
 
 import datetime as dt
@@ -59,8 +61,9 @@ class Provenance:
 
     @property
     def is_due(self) -> bool:
-        """Whether there are twice as many plans as at the last `snapshot`."""
-        return len(self._plans) >= max(1, 2 * self._written_plans)
+        """Whether the plans have doubled since the last `snapshot`, and half the tasks have one."""
+        tasks = len(self._fields.get("task_ids") or ())
+        return len(self._plans) > max(2 * self._written_plans, tasks // 2)
 
     def snapshot(self) -> "Snapshot":
         """What run_info.json says now, to be put into words later and elsewhere."""

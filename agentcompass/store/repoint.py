@@ -1,5 +1,6 @@
 """Changes to records whose files move: as bytes, so that long records need not be read."""
 
+from agentcompass.errors import RecordCorrupt
 from agentcompass.store.encode import decode, encode
 
 
@@ -18,5 +19,7 @@ def without_scheduler(data: bytes) -> bytes:
     if b'\n  "scheduler": ' not in data:  # a section stands there, and no string holds a line end
         return data
     record = decode(data, source="checkpoint.json")
-    del record["scheduler"]
+    if not isinstance(record, dict):
+        raise RecordCorrupt("checkpoint.json: expected an object")
+    record.pop("scheduler", None)
     return encode(record)

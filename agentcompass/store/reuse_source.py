@@ -15,7 +15,7 @@ from agentcompass.errors import StoreError, UsageError
 from agentcompass.records.request import RunRequest
 from agentcompass.records.run_info import Origin
 from agentcompass.store.earlier_run import EarlierRun, Judge, Stored, open_earlier_run
-from agentcompass.store.layout import RunLayout
+from agentcompass.store.layout import RunLayout, sanitized
 from agentcompass.store.location import RunLocation, reuse_run_id
 from agentcompass.store.reading import read_run_info
 
@@ -26,11 +26,13 @@ log = logging.getLogger(__name__)
 class ReuseSource:
     """The chosen run, and after it the runs that it reused itself; none where nothing fits.
 
-    `passed_over` says of each newer run why it was not chosen.
+    `passed_over` says of each newer run why it was not chosen; `older` names those that were not
+    looked at.
     """
 
     runs: Sequence[EarlierRun] = ()
     passed_over: Sequence[str] = ()
+    older: Sequence[str] = ()
 
     @property
     def origin(self) -> Origin:
@@ -62,16 +64,21 @@ def find_reuse_source(
 
     Raises `UsageError` for a named run that cannot be used, with the reason.
     """
+    parent = location.parent.absolute()
     wanted = reuse_run_id(request)
     if wanted is not None:
-        return _named(location.parent / wanted, request)
+        return _named(parent / wanted, request)
     passed_over: list[str] = []
-    for directory in _newest_first(location.parent):
+    directories = _newest_first(parent)
+    for place, directory in enumerate(directories, start=1):
         try:
-            source = ReuseSource(runs=list(_chain(directory, request)), passed_over=passed_over)
+            runs = list(_chain(directory, request))
         except (StoreError, UsageError) as error:
             passed_over.append(f"{directory.name}: {error}")
             continue
+        looked_through = {run.layout.directory.name for run in runs}
+        older = [path.name for path in directories[place:] if path.name not in looked_through]
+        source = ReuseSource(runs=runs, passed_over=passed_over, older=older)
         if _gives(source, task_ids, request, judge):
             return source
         passed_over.append(f"{directory.name}: nothing in it can be reused")
@@ -91,7 +98,7 @@ def _chain(directory: Path, request: RunRequest) -> Iterator[EarlierRun]:
     yield run
     seen = {directory}
     while (origin := run.info.reused_from) is not None:
-        directory = directory.parent / (origin.run_id or Path(origin.path or "").name)
+        directory = directory.parent / sanitized(origin.run_id or Path(origin.path or "").name)
         if directory in seen:
             return
         seen.add(directory)
@@ -129,12 +136,22 @@ def _newest_first(parent: Path) -> list[Path]:
     """The runs below `parent` by when they started, or were changed where that cannot be read."""
     if not parent.is_dir():
         return []
-    runs = [path for path in parent.iterdir() if RunLayout(path).run_info.is_file()]
+    runs = [path for path in parent.iterdir() if _is_run(path)]
     return sorted(runs, key=_started, reverse=True)
 
 
+def _is_run(directory: Path) -> bool:
+    try:
+        return RunLayout(directory).run_info.is_file()
+    except PermissionError:
+        return directory.is_dir()  # said to be passed over, if it comes to that
+
+
 def _started(directory: Path) -> tuple[float, float]:
-    changed = RunLayout(directory).run_info.stat().st_mtime
+    try:
+        changed = RunLayout(directory).run_info.stat().st_mtime
+    except OSError:
+        changed = directory.stat().st_mtime
     try:
         started = dt.datetime.fromisoformat(read_run_info(directory).started_at).timestamp()
     except (StoreError, ValueError):

@@ -25,6 +25,7 @@ from agentcompass.store.layout import AttemptLayout, RunLayout
 from agentcompass.store.provenance import Provenance, Snapshot, now
 from agentcompass.store.reading import read_checkpoint
 from agentcompass.store.reports import metric_artifacts, write_report
+from agentcompass.store.resources import ResourceFile
 from agentcompass.store.reuse_source import ReuseSource
 from agentcompass.store.takeover import TaskTakeover
 from agentcompass.store.tasks import TaskFiles
@@ -94,6 +95,17 @@ class RunStore:
         """Where the artifacts of an attempt go while its task runs."""
         return self._attempt(task_id, attempt).artifacts
 
+    def resource(self, provider: str, task_id: str, attempt: int) -> ResourceFile:
+        """The entry of a sandbox that is about to be opened; nothing is written yet."""
+        return ResourceFile(
+            run_directory=self.directory,
+            provider=provider,
+            task_id=task_id,
+            attempt=attempt,
+            disk=self.disk,
+            limiter=self.limiter,
+        )
+
     async def save_evaluation_checkpoint(self, checkpoint: EvaluationCheckpoint) -> None:
         """Keep an agent's finished work, so that it can be scored again."""
         await self._on_task(checkpoint.task_id, self.tasks.save_evaluation, checkpoint)
@@ -130,10 +142,17 @@ class RunStore:
         await self._on_task(task_id, self.tasks.set_aside, task_id, attempt)
 
     async def take_over(
-        self, source: ReuseSource, headers: Sequence[TaskHeader], judge: Judge
-    ) -> Sequence[TakenOver]:
-        """Copy what earlier runs have of tasks that have not begun here."""
-        return await self._in_thread(self._take_over, source, headers, judge)
+        self,
+        source: ReuseSource,
+        headers: Sequence[TaskHeader],
+        judge: Judge,
+        taken: dict[str, TakenOver],
+    ) -> None:
+        """Copy what earlier runs have of tasks that have not begun here.
+
+        `taken` gets what there is of each task, by its id, also where a later one fails.
+        """
+        await self._in_thread(self._take_over, source, headers, judge, taken)
 
     async def load_evaluation(self, task_id: str, attempt: int) -> EvaluationCheckpoint | None:
         """The saved work of an attempt that is not done, None where there is none."""
@@ -159,21 +178,26 @@ class RunStore:
         while True:
             await self._plans_due.wait()
             self._plans_due = trio.Event()
+            if not self.provenance.is_due:  # noted again while they were being written
+                continue
             try:
                 await self._write_run_info()
             except StoreError as error:
                 log.warning("the plans so far are not in run_info.json: %s", error)
 
     def _take_over(
-        self, source: ReuseSource, headers: Sequence[TaskHeader], judge: Judge
-    ) -> Sequence[TakenOver]:
+        self,
+        source: ReuseSource,
+        headers: Sequence[TaskHeader],
+        judge: Judge,
+        taken: dict[str, TakenOver],
+    ) -> None:
         redactor = self.provenance.redactor
         files = TaskTakeover(layout=self.layout, redactor=redactor, disk=self.disk)
-        taken = []
         for header in headers:
             found = source.attempts(header.task_id, header.attempt_plan.numbers, judge)
-            taken.append(files.take_over(header, found, judge) if found else TakenOver())
-        return taken
+            if found:
+                taken[header.task_id] = files.take_over(header, found, judge)
 
     def _attempt(self, task_id: str, attempt: int) -> AttemptLayout:
         return self.layout.task(task_id, "running").attempt(attempt)

@@ -20,6 +20,7 @@ from agentcompass.store.location import RunLocation, reserve
 from agentcompass.store.log import run_log
 from agentcompass.store.provenance import Provenance, request_document
 from agentcompass.store.redact import Redactor
+from agentcompass.store.resources import warn_of_left_overs
 from agentcompass.store.run_store import RunStore
 from agentcompass.store.tasks import TaskFiles
 
@@ -60,6 +61,9 @@ async def open_run(
                     nursery.start_soon(store.fold_plans, name="run_info")
                     try:
                         await store.update_run_info()
+                        await trio.to_thread.run_sync(
+                            warn_of_left_overs, location.results_dir, limiter=limiter
+                        )
                         yield store
                     finally:
                         store.journal.stop()

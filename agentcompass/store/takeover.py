@@ -3,19 +3,23 @@
 Artifacts, which are never changed again, are linked where the file system can.
 """
 
+import errno
+import logging
 import os
 import shutil
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import attrs
 
-from agentcompass.as_owner import AsOwner
+from agentcompass.as_owner import AsOwner, open_as_owner
+from agentcompass.errors import StoreError
 from agentcompass.records.attempt import AttemptResult, TaskHeader
 from agentcompass.records.issue import highest_severity
 from agentcompass.records.reuse import TakenOver
-from agentcompass.store.atomic import Disk, named_errors, replace_file, write_record
+from agentcompass.store.atomic import Disk, named_errors, read_file, replace_file, write_record
 from agentcompass.store.documents import (
     checkpoint_document,
     index_document,
@@ -23,9 +27,11 @@ from agentcompass.store.documents import (
 )
 from agentcompass.store.earlier_run import Judge, Stored
 from agentcompass.store.encode import decode, encode
-from agentcompass.store.layout import AttemptLayout, RunLayout, state_of
+from agentcompass.store.layout import AttemptLayout, RunLayout, TaskLayout, state_of
 from agentcompass.store.redact import Redactor
 from agentcompass.store.repoint import repointed, without_scheduler
+
+log = logging.getLogger(__name__)
 
 
 @attrs.frozen(kw_only=True)
@@ -39,10 +45,13 @@ class TaskTakeover:
     def take_over(self, header: TaskHeader, found: Mapping[int, Stored], judge: Judge) -> TakenOver:
         """Copy the attempts of a task; it is published where they leave nothing to do.
 
-        Otherwise it is as if they had been run here. Raises `StoreError`.
+        Otherwise it is as if they had been run here. One that cannot be read is said and left out;
+        raises `StoreError` where nothing can be written.
         """
+        if not found:
+            return TakenOver()
         results = {
-            number: stored.result
+            number: attrs.evolve(stored.result, metrics=judge.counted(stored.result))
             for number, stored in found.items()
             if stored.result is not None and stored.verdict == "keep"
         }
@@ -52,7 +61,13 @@ class TaskTakeover:
         work = self.layout.task(header.task_id, "running")
         final = self.layout.task(header.task_id, state_of(severity)) if published else work
         for number in numbers:
-            self._copy(found[number], work.attempt(number), final.attempt(number))
+            try:
+                self._copy(found[number], results.get(number), work, final)
+            except _SourceFault as error:
+                log.warning("task %s attempt %d is not reused: %s", header.task_id, number, error)
+                shutil.rmtree(work.directory, ignore_errors=True)
+                rest = {n: stored for n, stored in found.items() if n != number}
+                return self.take_over(header, rest, judge)
         index = (
             published_document(header, numbers, self.redactor)
             if published
@@ -69,37 +84,76 @@ class TaskTakeover:
             published=published,
         )
 
-    def _copy(self, stored: Stored, target: AttemptLayout, final: AttemptLayout) -> None:
-        """Copy one attempt to `target`; its records say that it is at `final`."""
+    def _copy(
+        self, stored: Stored, kept: AttemptResult | None, work: TaskLayout, final: TaskLayout
+    ) -> None:
+        """Copy one attempt to `work`; its records say that it is in `final`."""
         source = stored.layout
+        target = AttemptLayout(work.directory / source.directory.name)
         before = source.directory.relative_to(stored.run.layout.directory).as_posix()
-        after = final.directory.relative_to(self.layout.directory).as_posix()
+        there = final.directory.relative_to(self.layout.directory).as_posix()
+        after = f"{there}/{source.directory.name}"
         with named_errors(target.directory):
             self.disk.make_folders(target.directory)
+        with _source_errors(source), AsOwner() as owner:
             if source.artifacts.is_dir() and not source.artifacts.is_symlink():
-                with AsOwner() as owner:
-                    _link_tree(source.artifacts, target.artifacts, owner)
+                _link_tree(source.artifacts, target.artifacts, owner)
         checkpoint = repointed(_checkpoint(source), before, after)
-        replace_file(self.disk, target.checkpoint, checkpoint)
-        if stored.verdict == "keep":
-            with named_errors(source.result):
-                data = repointed(source.result.read_bytes(), before, after)
-            replace_file(self.disk, target.result, _with_history(data, stored))
+        replace_file(self.disk, target.checkpoint, self._masked(checkpoint))
+        if kept is not None:
+            with _source_errors(source):
+                data = repointed(read_file(source.result), before, after)
+            result = _with_history(data, stored, kept.metrics)
+            replace_file(self.disk, target.result, self._masked(result))
+
+    def _masked(self, data: bytes) -> bytes:
+        """A record without what has become known to be secret since it was written."""
+        if not self.redactor.known_in(data):
+            return data
+        return encode(self.redactor.known(decode(data, source="an earlier record")))
+
+
+class _SourceFault(StoreError):
+    """An attempt of an earlier run cannot be read."""
+
+
+# What a copy fails with that would fail for any source.
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
+
+
+@contextmanager
+def _source_errors(source: AttemptLayout) -> Iterator[None]:
+    try:
+        with named_errors(source.directory):
+            yield
+    except StoreError as error:
+        if isinstance(error.__cause__, OSError) and error.__cause__.errno in _FULL:
+            raise
+        raise _SourceFault(str(error)) from error
 
 
 def _checkpoint(source: AttemptLayout) -> bytes:
     if not source.checkpoint.exists():
         return encode(checkpoint_document())
-    with named_errors(source.checkpoint):
-        return without_scheduler(source.checkpoint.read_bytes())
+    try:
+        with named_errors(source.checkpoint):
+            return without_scheduler(read_file(source.checkpoint))
+    except StoreError as error:
+        log.warning("not taken over: %s", error)
+        return encode(checkpoint_document())
 
 
-def _with_history(data: bytes, stored: Stored) -> bytes:
-    """A result that says which run executed it, and with how many retries there."""
+def _with_history(data: bytes, stored: Stored, metrics: Mapping[str, bool | float]) -> bytes:
+    """A result that says which run executed it, and with how many retries there.
+
+    It has `metrics` only; the others are in its history.
+    """
     record = decode(data, source=str(stored.layout.result))
     history = {"source_run": stored.run.info.run_id, "retry_count": record["retry_count"]}
+    if others := {name: v for name, v in record["metrics"].items() if name not in metrics}:
+        history["undeclared_metrics"] = others
     record["artifacts"].setdefault("reuse_history", history)
-    record["retry_count"] = 0
+    record["metrics"], record["retry_count"] = dict(metrics), 0
     return encode(record)
 
 
@@ -111,16 +165,22 @@ def _link_tree(source: Path, target: Path, owner: AsOwner) -> None:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 _link_tree(source / entry.name, target / entry.name, owner)
-            else:
+            elif entry.is_symlink() or entry.is_file():
                 _link_or_copy(source / entry.name, target / entry.name)
     target.chmod(stat.S_IMODE(mode))
 
 
 def _link_or_copy(source: Path, target: Path) -> None:
-    try:
+    with suppress(OSError):  # another file system, or one without links
         os.link(source, target, follow_symlinks=False)
-    except OSError:  # another file system, or one without links
-        shutil.copy2(source, target, follow_symlinks=False)
+        return
+    if source.is_symlink():
+        target.symlink_to(source.readlink())
+        return
+    mode = source.stat().st_mode
+    with os.fdopen(open_as_owner(source), "rb") as data, target.open("xb") as copy:
+        shutil.copyfileobj(data, copy)
+    target.chmod(stat.S_IMODE(mode))
 
 
 def _without_content(result: AttemptResult) -> AttemptResult:

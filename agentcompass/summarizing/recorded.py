@@ -75,9 +75,22 @@ def read_run(directory: Path) -> Recorded:
         )
         for task in read_tasks(directory):
             _take(run, task)
+        _void_unsaved(run)
     except StoreError as error:
         raise UsageError(str(error)) from error
     return run
+
+
+def _void_unsaved(run: Recorded) -> None:
+    """Count what could not be written as the run itself did: with a FATAL issue."""
+    categories = run.info.task_categories or {}
+    for task_id in run.info.unsaved_tasks or ():
+        run.plans[task_id] = run.plan
+        run.observed[task_id] = TaskObservations(
+            task_id=task_id,
+            category=categories.get(task_id),
+            attempts={1: AttemptObservation(severity="fatal")},
+        )
 
 
 def _params(directory: Path) -> Mapping[str, Any]:

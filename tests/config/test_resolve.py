@@ -294,7 +294,7 @@ def test_what_was_given_is_not_changed_and_not_shared(resolve):
         ({"benchmark": "broken"}, "benchmark 'broken' (toy_components_broken:Broken) cannot be"),
         ({"benchmark": "lacking"}, "benchmark 'lacking' needs the package 'a_package_that_nobody"),
         ({"harness": "none", "harness_params": {"x": 1}}, "harness_params.x: harness 'none' takes"),
-        ({"environment": "docker"}, "environment 'docker' is not in this version yet; known: "),
+        ({"environment": "modal"}, "environment 'modal' is not in this version yet; known: "),
         ({"model": " "}, "model: the id of a model is required"),
         ({"model_base_url": "example.org"}, "model_base_url: expected http://... or https://..."),
         ({"model_api_key": "${NO_SUCH}"}, "model_api_key: the environment has no NO_SUCH"),

@@ -36,7 +36,8 @@ def test_configured_components_are_shown_with_their_defaults(show):
     assert shown["benchmarks"]["toy"]["limit"] == 3
     assert shown["benchmarks"]["toy"]["path"] == "here"
     assert shown["benchmarks"]["toy"]["judge"] == {"api_key": "", "retries": 0}
-    assert shown["environments"]["docker"] == {"setup": {"image": "x"}}
+    assert shown["environments"]["docker"]["setup"] == {"image": "x"}
+    assert shown["environments"]["docker"]["pull"] == "missing"
 
 
 def test_ids_that_are_asked_for_stand_for_the_configured_ones(show):

@@ -6,12 +6,15 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import attrs
+import pytest
 
 from agentcompass.deadlines import CleanupClock
+from agentcompass.environments.docker import Docker, DockerConfig
 from agentcompass.environments.fake import FakeCommand, FakeConfig, FakeEnvironment
 from agentcompass.environments.host_process import HostProcess, HostProcessConfig
 from agentcompass.protocols import Environment, Session, SessionRequest
-from agentcompass.records.environment import EnvironmentPlan, ExecResult
+from agentcompass.records.environment import EnvironmentPlan, EnvironmentSetup, ExecResult
+from tests.docker_engine import BOOKWORM, BUSYBOX, NO_ENGINE
 
 OUTPUT_LIMIT = 64 * 1024
 
@@ -22,9 +25,15 @@ class Provider:
 
     name: str
     make: Callable[..., Environment]
+    image: str | None = None
 
     def __str__(self) -> str:
-        return self.name
+        return self.name if self.image is None else self.image
+
+    def request(self, **options: Any) -> SessionRequest:
+        """As `request`, with the image of the provider in the plan."""
+        setup = EnvironmentSetup(image=self.image)
+        return request(**{"setup": setup, **options})
 
 
 def request(*, keep: bool = False, role: str = "agent", **plan: Any) -> SessionRequest:
@@ -43,7 +52,7 @@ def request(*, keep: bool = False, role: str = "agent", **plan: Any) -> SessionR
 @asynccontextmanager
 async def opened(provider: Provider, **plan: Any) -> AsyncIterator[Session]:
     """An open session, closed at the end."""
-    session = await provider.make().open(request(**plan))
+    session = await provider.make().open(provider.request(**plan))
     try:
         yield session
     finally:
@@ -74,8 +83,18 @@ def _fake(**config: Any) -> Environment:
     return FakeEnvironment(FakeConfig(**config), handler=_tiny_shell)
 
 
+def _docker(**config: Any) -> Environment:
+    return Docker(DockerConfig(**{"output_limit_bytes": OUTPUT_LIMIT, "pull": "never", **config}))
+
+
 HOST_PROCESS = Provider("host_process", _host_process)
 FAKE = Provider("fake", _fake)
+_ON_DOCKER = [
+    pytest.param(
+        Provider("docker", _docker, image), id=image, marks=[pytest.mark.docker, NO_ENGINE]
+    )
+    for image in (BOOKWORM, BUSYBOX)
+]
 
-ALL = (HOST_PROCESS, FAKE)
-WITH_A_SHELL = (HOST_PROCESS,)
+ALL = (HOST_PROCESS, FAKE, *_ON_DOCKER)
+WITH_A_SHELL = (HOST_PROCESS, _ON_DOCKER[0])

@@ -12,7 +12,7 @@ from agentcompass.config.components import members
 from agentcompass.errors import ArtifactOverBudget, EnvironmentFailed
 from agentcompass.protocols import Environment, Session
 from agentcompass.records.environment import NetworkPolicy, Transfer, TransferLimits
-from tests.contract.environment import ALL, Provider, opened, request
+from tests.contract.environment import ALL, Provider, opened
 
 # A command that hangs would take 60 s; whoever is back before this did not wait for it.
 SOON = 20.0
@@ -239,7 +239,7 @@ async def test_the_public_network_policy_is_always_welcome(session):
 
 
 async def test_closing_twice_is_closing_once(provider):
-    session = await provider.make().open(request())
+    session = await provider.make().open(provider.request())
 
     await session.aclose()
     await session.aclose()
@@ -249,7 +249,7 @@ async def test_closing_twice_is_closing_once(provider):
 
 
 async def test_closing_ends_a_command_that_runs(provider):
-    session = await provider.make().open(request())
+    session = await provider.make().open(provider.request())
     ended = []
 
     async def run() -> None:

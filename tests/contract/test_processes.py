@@ -7,7 +7,7 @@ import trio
 
 from agentcompass.errors import EnvironmentFailed
 from agentcompass.protocols import Session
-from tests.contract.environment import WITH_A_SHELL, Provider, opened, request
+from tests.contract.environment import WITH_A_SHELL, Provider, opened
 from tests.processes import alive, new_mark, wait_for_alive
 
 SOON = 20.0
@@ -125,7 +125,7 @@ BACKGROUND = {
 
 @pytest.mark.parametrize("way", BACKGROUND)
 async def test_closing_ends_what_commands_left_running(provider, mark, way):
-    session = await provider.make().open(request())
+    session = await provider.make().open(provider.request())
     await session.exec(BACKGROUND[way], env={"MARK": mark})
     await wait_for_alive(mark)
 
@@ -135,7 +135,7 @@ async def test_closing_ends_what_commands_left_running(provider, mark, way):
 
 
 async def test_closing_waits_for_commands_that_are_just_being_started(provider, mark):
-    session = await provider.make().open(request())
+    session = await provider.make().open(provider.request())
     ended = []
 
     async def run() -> None:

@@ -212,11 +212,12 @@ async def test_the_last_words_of_a_command_are_never_lost(session):
         assert result.stdout.endswith("\0end"), number
 
 
-async def test_hundreds_of_commands_16_at_once_keep_their_own_output(session):
+async def test_hundreds_of_commands_16_at_once_keep_their_own_output(session, provider):
     wrong = []
+    turns = 20 if provider.image is None else 5  # an engine starts some ten a second
 
     async def work(worker: int) -> None:
-        for turn in range(20):
+        for turn in range(turns):
             mark = f"{worker}.{turn}"
             result = await session.exec(f"echo {mark}; echo e{mark} >&2; exit {turn}")
             if (result.stdout, result.stderr, result.exit_code) != (

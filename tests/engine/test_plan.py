@@ -8,7 +8,13 @@ import pytest
 from agentcompass.engine.plan import check_plan, plan_record, resolve_plan
 from agentcompass.errors import EnvironmentFailed, TaskInvalid
 from agentcompass.protocols import Capabilities
-from agentcompass.records.environment import EnvironmentSetup, NetworkPolicy, Resources
+from agentcompass.records.environment import (
+    EnvironmentPlan,
+    EnvironmentSetup,
+    NetworkMode,
+    NetworkPolicy,
+    Resources,
+)
 from agentcompass.records.plan import ExecutionPlan
 from agentcompass.records.request import (
     ComponentSpec,
@@ -192,3 +198,19 @@ def test_a_tasks_timeout_beyond_all_numbers_is_that_tasks_fault() -> None:
 def test_a_product_that_is_not_finite_is_refused_with_the_options(stretch: str) -> None:
     with pytest.raises(ValueError, match=f"{stretch}_timeout_seconds"):
         ExecutionOptions(**{f"{stretch}_timeout_seconds": 1e308, "timeout_multiplier": 1e308})
+
+
+def test_a_host_pattern_needs_a_provider_that_can_tell_hosts_apart():
+    """Before the task runs, the verifier's policy too."""
+    policy = NetworkPolicy(network_mode="allowlist", allowed_hosts=("*.example.org",))
+    plan = ExecutionPlan(
+        task_id="t",
+        environment=EnvironmentPlan(id="docker"),
+        evaluation_mode="reuse",
+        verifier_network_policy=policy,
+    )
+    modes = frozenset[NetworkMode]({"public", "allowlist"})
+
+    check_plan(plan, {"docker": Capabilities(network_modes=modes)})
+    with pytest.raises(EnvironmentFailed, match=r"\*\.example\.org cannot be enforced"):
+        check_plan(plan, {"docker": Capabilities(network_modes=modes, host_patterns=False)})

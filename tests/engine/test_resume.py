@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -236,3 +237,24 @@ def test_stopped_anywhere_and_reused_a_run_ends_as_if_it_had_not_been_stopped(
     assert undisturbed.outcome is not None
     assert ran.outcome is not None
     assert ran.outcome.report == undisturbed.outcome.report
+
+
+def test_attempts_are_counted_and_not_their_executions(tmp_path: Path) -> None:
+    tries = (Script(agent="fatal"), Script(agent="fatal"), Script())
+    run(tmp_path, {"a": scripted("a", Script())}, "first")
+    tasks = {"a": scripted("a", Script()), "b": scripted("b", *tries)}
+    second = run(tmp_path, tasks, "second", runtime=REUSE, max_retries=3)
+    assert second.world.agent_runs == {("b", 1): 3}
+    assert second.counts == {"reused": 1, "resumed": 0, "executed": 1}
+
+
+def test_a_newer_run_with_less_in_it_is_taken_and_the_older_one_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tasks = {name: scripted(name, Script()) for name in "abc"}
+    run(tmp_path, tasks, "full")
+    run(tmp_path, {"a": tasks["a"]}, "small")
+    with caplog.at_level("INFO"):
+        third = run(tmp_path, tasks, "third", runtime=REUSE)
+    assert third.counts == {"reused": 1, "resumed": 0, "executed": 2}
+    assert "older runs full; --reuse ID names one" in caplog.text

@@ -14,9 +14,10 @@ from agentcompass.records.attempt import AttemptResult
 from agentcompass.records.checkpoint import EvaluationCheckpoint
 from agentcompass.records.environment import EnvironmentPlan
 from agentcompass.records.issue import Issue
+from agentcompass.records.metrics import binary_contract
 from agentcompass.records.plan import ExecutionPlan
 from agentcompass.records.request import AttemptPlan
-from agentcompass.records.reuse import EarlierAttempt
+from agentcompass.records.reuse import EarlierAttempt, Verdict
 from agentcompass.records.task import ArtifactSpec, PreparedTask, RunResult
 from tests import strategies
 
@@ -25,7 +26,12 @@ RETRYING = RetryPolicy(max_retries=1, patterns=(re.compile("rate limit"),))
 
 
 def judge(retry: RetryPolicy | None = None, *, may_resume: bool = True) -> Judge:
-    return Judge(primary="correct", retry=retry or RetryPolicy(), may_resume=may_resume)
+    policy = retry or RetryPolicy()
+    return Judge(contract=binary_contract(), retry=policy, may_resume=may_resume)
+
+
+def verdict(judge: Judge, found: EarlierAttempt) -> Verdict:
+    return judge.judge(found).verdict
 
 
 def issue(severity: str, phase: str, message: str = "it broke") -> Issue:
@@ -51,6 +57,9 @@ TABLE = [
     pytest.param(attempt(RUN_ERROR, metrics=SCORED), "keep", "keep", id="scored ERROR"),
     pytest.param(attempt(RUN_ERROR), "resume", "execute", id="unscored ERROR of the agent"),
     pytest.param(attempt(SCORE_ERROR), "resume", "execute", id="unscored ERROR of the scorer"),
+    pytest.param(attempt(metrics={"correct": 7}), "resume", "execute", id="of another kind"),
+    pytest.param(attempt(metrics={"old": 1.0}), "resume", "execute", id="undeclared alone"),
+    pytest.param(attempt(metrics={**SCORED, "old": 1.0}), "keep", "keep", id="undeclared too"),
     pytest.param(attempt(RUN_FATAL, metrics=SCORED), "execute", "execute", id="FATAL"),
     pytest.param(attempt(SCORE_FATAL), "resume", "execute", id="FATAL of the scorer"),
     pytest.param(attempt(SCORE_FATAL, RUN_FATAL), "execute", "execute", id="FATAL of both"),
@@ -61,33 +70,33 @@ TABLE = [
 def test_an_attempt_counts_once_it_is_complete_and_valid(result, with_work, without) -> None:
     for has_checkpoint, wanted in ((True, with_work), (False, without)):
         found = EarlierAttempt(result=result, has_checkpoint=has_checkpoint)
-        assert judge().verdict(found) == wanted
+        assert verdict(judge(), found) == wanted
 
 
 @pytest.mark.parametrize(("result", "with_work", "without"), TABLE)
 def test_without_resuming_saved_work_counts_for_nothing(result, with_work, without) -> None:
     found = EarlierAttempt(result=result, has_checkpoint=True)
-    assert judge(may_resume=False).verdict(found) == without
+    assert verdict(judge(may_resume=False), found) == without
 
 
 def test_what_the_current_patterns_would_retry_is_done_again() -> None:
     scored = attempt(LIMITED, metrics=SCORED)
-    assert judge().verdict(EarlierAttempt(result=scored, has_checkpoint=True)) == "keep"
+    assert verdict(judge(), EarlierAttempt(result=scored, has_checkpoint=True)) == "keep"
     again = judge(RETRYING)
-    assert again.verdict(EarlierAttempt(result=scored, has_checkpoint=True)) == "execute"
-    assert again.verdict(EarlierAttempt(result=attempt(LIMITED), has_checkpoint=True)) == "execute"
+    assert verdict(again, EarlierAttempt(result=scored, has_checkpoint=True)) == "execute"
+    assert verdict(again, EarlierAttempt(result=attempt(LIMITED), has_checkpoint=True)) == "execute"
     scoring = attempt(SCORE_LIMITED, metrics=SCORED)
-    assert again.verdict(EarlierAttempt(result=scoring, has_checkpoint=True)) == "resume"
-    assert again.verdict(EarlierAttempt(result=scoring)) == "execute"
+    assert verdict(again, EarlierAttempt(result=scoring, has_checkpoint=True)) == "resume"
+    assert verdict(again, EarlierAttempt(result=scoring)) == "execute"
     other = attempt(RUN_ERROR, metrics=SCORED)
-    assert again.verdict(EarlierAttempt(result=other)) == "keep"
+    assert verdict(again, EarlierAttempt(result=other)) == "keep"
 
 
 def test_a_failure_without_classified_issues_is_done_again() -> None:
     failed = EarlierAttempt(result=attempt(metrics=SCORED, status="run_error"), is_classified=False)
-    assert judge().verdict(failed) == "execute"
+    assert verdict(judge(), failed) == "execute"
     good = EarlierAttempt(result=attempt(metrics=SCORED), is_classified=False)
-    assert judge().verdict(good) == "keep"
+    assert verdict(judge(), good) == "keep"
 
 
 results = st.builds(
@@ -108,12 +117,12 @@ def test_nothing_is_kept_that_is_fatal_or_unscored(
 ) -> None:
     found = EarlierAttempt(result=result, has_checkpoint=has_checkpoint)
     policy = RetryPolicy(max_retries=max_retries, patterns=(re.compile("a"),))
-    verdict = judge(policy, may_resume=may_resume).verdict(found)
-    if verdict == "keep":
+    got = verdict(judge(policy, may_resume=may_resume), found)
+    if got == "keep":
         assert result is not None
         assert all(found.severity != "fatal" for found in result.issues)
         assert "correct" in result.metrics or result.status == "skipped"
-    if verdict == "resume":
+    if got == "resume":
         assert has_checkpoint
         assert may_resume
 
@@ -174,6 +183,10 @@ def test_saved_work_that_covers_the_plan_can_be_scored(status: str) -> None:
     [
         (saved(attempt=1), plan(), "attempt 1"),
         (saved(task_id="u"), plan(), "task 'u'"),
+        (saved(run_result=RunResult(task_id="u")), plan(), "task 'u'"),
+        (saved(prepared_task=PreparedTask(task_id="u")), plan(), "task 'u'"),
+        (saved(run_result=RunResult(task_id="t", issues=[RUN_FATAL])), plan(), "had failed"),
+        (saved(artifacts=attrs.evolve(entry("collected"), complete=False)), plan(), "not all"),
         (saved(run_completed=False), plan(), "had not finished"),
         (saved(source_evaluation_mode="none"), plan(), "mode 'none'"),
         (saved(), plan(evaluation_mode="reuse"), "mode 'reuse'"),

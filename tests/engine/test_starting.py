@@ -8,7 +8,7 @@ import attrs
 import pytest
 import trio
 import trio.testing
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentcompass.engine.limits import Limits, provider_limiter, set_provider_limits
@@ -69,6 +69,7 @@ class Starts:
                 self.faults.append(f"at {trio.current_time():g}: {len(self.started)} are started")
 
 
+@example([("P", 4.0), ("P", 4.0), ("Q", 1.0), ("Q", 1.0)], 2, {"P": 1, "Q": None})
 @given(st.lists(works, max_size=60), st.sampled_from([1, 2, 5, math.inf]), provider_limits)
 def test_nothing_waits_unstarted_that_could_run(
     work: list[tuple[str, float]], slots: float, limits: dict[str, int | None]

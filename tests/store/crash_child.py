@@ -105,6 +105,8 @@ def kill_at_every_step(folder: Path) -> None:
 def kill_at_moments(folder: Path, count: int) -> None:
     for number in range(count):
         child = copy(partial(trio.run, write_run, folder / str(number), 100_000, Disk()))
+        while not (folder / str(number)).exists():
+            time.sleep(0.001)
         time.sleep(random.uniform(0.02, 0.12))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)

@@ -18,6 +18,7 @@ from agentcompass.engine.reuse import Judge
 from agentcompass.errors import UsageError
 from agentcompass.records.attempt import AttemptResult, TaskHeader
 from agentcompass.records.issue import Issue
+from agentcompass.records.metrics import binary_contract
 from agentcompass.records.request import (
     AttemptPlan,
     ComponentSpec,
@@ -41,7 +42,7 @@ from tests.ordinary_user import ordinary_user
 from tests.store.examples import checkpoint, manifest, result
 
 PEER = Path(__file__).parents[2] / "fixtures" / "peer"
-JUDGE = Judge(primary="correct", retry=RetryPolicy())
+JUDGE = Judge(contract=binary_contract(), retry=RetryPolicy())
 FATAL = Issue(severity="fatal", phase="run", code="model_failed", message="HTTP 401")
 A_DAY = "2026-11-{:02}T10:00:00+01:00"
 
@@ -167,6 +168,29 @@ def test_a_chain_that_bites_its_tail_ends(runs: Runs) -> None:
     assert [run.info.run_id for run in runs.find().runs] == ["b", "a"]
 
 
+@pytest.mark.parametrize("odd", ["a\0b", "..", "/etc", "\ud800"])
+def test_a_chain_leads_nowhere_else(runs: Runs, odd: str) -> None:
+    save(runs.make("a", reused_from={"run_id": odd}))
+    assert [run.info.run_id for run in runs.find().runs] == ["a"]
+
+
+def test_what_may_not_be_looked_into_is_passed_over() -> None:
+    with ordinary_user() as folder:
+        runs = Runs(folder / "results")
+        save(runs.make("good"))
+        files = runs.make("shut task")
+        save(files)
+        files.layout.task("t", "normal").directory.chmod(0)
+        for name in ("shut run", "shut details"):
+            save(runs.make(name))
+        folders = run_location(runs.folder, request()).parent
+        (folders / "shut run").chmod(0)
+        (folders / "shut details" / "details").chmod(0)
+        found = runs.find()
+    assert chosen(found) == "good"
+    assert len(found.passed_over) == 3
+
+
 def test_run_info_of_schema_2_gives_what_succeeded_and_no_failure(runs: Runs) -> None:
     files = runs.make("old")
     save(files, "good")
@@ -191,6 +215,11 @@ def damage_result(task: TaskLayout) -> None:
     task.attempt(1).result.write_text('{"status": "comp')
 
 
+def piped_result(task: TaskLayout) -> None:
+    task.attempt(1).result.unlink()
+    os.mkfifo(task.attempt(1).result)
+
+
 def empty_result(task: TaskLayout) -> None:
     task.attempt(1).result.write_text("")
 
@@ -204,7 +233,9 @@ def in_two_states(task: TaskLayout) -> None:
     shutil.copytree(task.directory, error / task.directory.name)
 
 
-@pytest.mark.parametrize("damage", [damage_result, empty_result, other_task, in_two_states])
+@pytest.mark.parametrize(
+    "damage", [damage_result, empty_result, piped_result, other_task, in_two_states]
+)
 def test_what_cannot_be_trusted_is_said_and_not_reused(
     runs: Runs, damage: Callable[[TaskLayout], None], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -273,6 +304,28 @@ def test_a_finished_task_is_published_again_with_its_files_and_history(runs: Run
     assert (folder / "app/link").readlink() == Path("out.txt")
 
 
+def test_metrics_that_are_not_measured_any_more_are_history(runs: Runs) -> None:
+    save(runs.make("old"), metrics={"correct": True, "seconds": 3.0})
+    taken, new = take(runs, TaskHeader(task_id="t"))
+    assert taken.kept[1].metrics == {"correct": True}
+    got = only_task(new).attempts[1]
+    assert got is not None
+    assert got.metrics == {"correct": True}
+    assert got.artifacts["reuse_history"]["undeclared_metrics"] == {"seconds": 3.0}
+
+
+def test_what_has_become_known_as_secret_is_masked_in_the_copy(runs: Runs) -> None:
+    files = runs.make("old")
+    save(files, final_answer="the key is hunter2-hunter2")
+    source = runs.find("t")
+    new = runs.make("new").layout
+    takes = TaskTakeover(layout=new, redactor=Redactor({"hunter2-hunter2"}), disk=Disk())
+    takes.take_over(TaskHeader(task_id="t"), source.attempts("t", [1], JUDGE), JUDGE)
+    assert all(
+        b"hunter2-hunter2" not in path.read_bytes() for path in new.directory.rglob("*.json")
+    )
+
+
 def test_artifacts_are_linked_and_outlive_their_source(runs: Runs) -> None:
     files = runs.make("old")
     files.save_task(TaskHeader(task_id="t"), {1: with_artifacts(files)}, "")
@@ -330,6 +383,37 @@ def test_a_result_that_a_crash_left_in_running_counts_as_finished(runs: Runs) ->
     taken, new = take(runs, TaskHeader(task_id="t"))
     assert taken.published
     assert only_task(new).state == "normal"
+
+
+def test_what_vanishes_while_it_is_copied_is_not_taken_over(
+    runs: Runs, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = request(execution=attempts(2))
+    files = runs.make("alive", asked)
+    header = TaskHeader(task_id="t", attempt_plan=AttemptPlan(k=2))
+    for number in header.attempt_plan.numbers:
+        files.save_attempt(header, number, result())
+    source = runs.find(asked=asked)
+    found = source.attempts("t", [1, 2], JUDGE)
+    found[2].layout.result.unlink()
+    new = runs.make("new", asked).layout
+    taken = TaskTakeover(layout=new, redactor=Redactor(), disk=Disk()).take_over(
+        header, found, JUDGE
+    )
+    assert (list(taken.kept), taken.resumable, taken.published) == ([1], frozenset(), False)
+    assert list(only_task(new).attempts) == [1]
+    assert "task t attempt 2 is not reused" in caplog.text
+
+
+@pytest.mark.parametrize("text", ['{\n  "scheduler": {', '[\n  "scheduler": 1\n]'])
+def test_a_result_is_kept_though_its_checkpoint_cannot_be_read(runs: Runs, text: str) -> None:
+    files = runs.make("old")
+    save(files)
+    damaged = files.layout.task("t", "normal").attempt(1).checkpoint
+    damaged.write_text(text)
+    taken, new = take(runs, TaskHeader(task_id="t"))
+    assert taken.published
+    assert read_checkpoint(new.task("t", "normal").attempt(1)) is not None
 
 
 def test_the_earlier_layout_is_read(runs: Runs) -> None:

@@ -252,6 +252,28 @@ def test_the_bytes_of_run_info_stay_in_proportion_to_the_plans(
     assert len(written) <= 3 + count.bit_length()
 
 
+@pytest.mark.parametrize("count", [1, 2, 9, 100])
+def test_of_known_tasks_the_plans_are_written_half_way_and_at_the_end(
+    tmp_path: Path, count: int
+) -> None:
+    """So that a plan costs as much in a long run as in a short one."""
+    written: list[int] = []
+
+    async def main() -> None:
+        names = [f"t{number}" for number in range(count)]
+        async with opened(tmp_path, disk=QuickDisk()) as store:
+            await store.update_run_info(task_ids=names)
+            for name in names:
+                store.record_plan(name, 1, PLAN)
+                await trio.sleep(0.1)
+                info = read_run_info(store.directory)
+                written.append(len(info.resolved_execution_plans or {}))
+
+    virtual.run(main)
+    half = count // 2
+    assert written == [0] * half + [half + 1] * (count - half)
+
+
 def test_plans_are_in_run_info_before_the_run_is_over(tmp_path: Path) -> None:
     async def main() -> None:
         async with opened(tmp_path) as store:

@@ -1,0 +1,120 @@
+"""The parameters of environment `docker`."""
+
+import re
+from typing import Any, Literal
+
+import attrs
+
+from agentcompass.records.validators import not_negative
+
+Pull = Literal["missing", "always", "never"]
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([bkmg]?)i?b?", re.IGNORECASE)
+_UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+
+
+def size_bytes(text: str) -> int:
+    """Bytes of a size as docker spells it: 512m, 2g, a plain number; `ValueError` for others."""
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f"memory: expected a size such as 512m or 2g, got {text!r}")
+    return int(float(found[1]) * _UNITS[found[2].lower()])
+
+
+def _is_size(_: object, __: Any, value: str | None) -> None:
+    if value is not None:
+        size_bytes(value)
+
+
+def _are_mounts(_: object, __: Any, value: tuple[str, ...]) -> None:
+    for mount in value:
+        parts = mount.split(":")
+        if len(parts) not in (2, 3) or not all(parts) or not parts[1].startswith("/"):
+            raise ValueError(f"mounts: expected HOST:CONTAINER or HOST:CONTAINER:ro, got {mount!r}")
+
+
+def _parameter(default: Any, meaning: str, unit: str, validator: Any = None) -> Any:
+    return attrs.field(
+        default=default, validator=validator, metadata={"help": meaning, "unit": unit}
+    )
+
+
+@attrs.frozen(kw_only=True)
+class DockerConfig:
+    """Parameters of `docker`. What is set here wins over `setup` and `resources`, and over what a
+    task asks; the verifier's container gets it as well.
+    """
+
+    sandbox_start_timeout: float = _parameter(
+        600.0,
+        "Time to have a container ready, its image pulled or built included; 0 is no limit.",
+        "seconds",
+        not_negative,
+    )
+    operation_timeout: float = _parameter(
+        600.0,
+        "Time for one file or process operation that has no limit of its own; 0 is no limit.",
+        "seconds",
+        not_negative,
+    )
+    dockerfile: str = _parameter(
+        "Dockerfile",
+        "The file in a task's environment/ folder (setup.build_context) that is built where no"
+        " image is named.",
+        "file name",
+    )
+    pull: Pull = _parameter(
+        "missing", "When an image is pulled: where the engine has none, always, or never.", "policy"
+    )
+    platform: str | None = _parameter(
+        None, "The platform of image and container, such as linux/amd64.", "os/architecture"
+    )
+    user: str | None = _parameter(
+        None, "Who runs commands: a name or id, also as user:group; null is the image's.", "user"
+    )
+    workdir: str | None = _parameter(
+        None, "Where commands run; null is the image's, or /app where it has none.", "path"
+    )
+    env: dict[str, str] = attrs.field(
+        factory=dict,
+        metadata={
+            "help": "Variables of every command; env_variables and a task's own win over these.",
+            "unit": "name to value",
+        },
+    )
+    mounts: tuple[str, ...] = _parameter(
+        (),
+        "Host folders for the container: HOST:CONTAINER, with :ro read-only.",
+        "paths",
+        _are_mounts,
+    )
+    cpus: float | None = _parameter(
+        None,
+        "Cores that a container may use at most.",
+        "cores",
+        attrs.validators.optional(not_negative),
+    )
+    memory: str | None = _parameter(
+        None, "Memory, swap included, such as 512m or 2g.", "size", _is_size
+    )
+    gpus: int | None = _parameter(
+        None,
+        "Number of GPUs; -1 is all of them.",
+        "GPUs",
+    )
+    network: str = _parameter(
+        "bridge", "The network of a container under policy public or allowlist.", "network name"
+    )
+    output_limit_bytes: int = _parameter(
+        2**20,
+        "What is kept of stdout, and of stderr, of one command: half of it from the beginning,"
+        " half from the end.",
+        "bytes",
+        not_negative,
+    )
+    kill_grace_seconds: float = _parameter(
+        0.1,
+        "Time between SIGTERM and SIGKILL for processes that are ended.",
+        "seconds",
+        not_negative,
+    )

@@ -1,0 +1,108 @@
+"""A container as it is asked for, and what became of one in words. Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from agentcompass.environments._docker_config import DockerConfig, size_bytes
+from agentcompass.errors import EnvironmentFailed
+from agentcompass.protocols import SessionRequest
+from agentcompass.records.environment import Resources
+
+# Whatever is ours on an engine carries the first of these.
+RUN, TASK, ATTEMPT = "agentcompass.run", "agentcompass.task", "agentcompass.attempt"
+ROLE, OWNER, DIRECTORY = "agentcompass.role", "agentcompass.owner", "agentcompass.directory"
+
+PREFIX = "agentcompass-"
+
+# Every `sleep` understands it, as it does not `infinity`; the image's entry point is put aside.
+_STAY = ("sleep", "2147483647")
+
+
+@attrs.frozen(kw_only=True)
+class Image:
+    """An image that is on the engine: how to name it, and what it says of itself."""
+
+    name: str
+    user: str = ""
+    workdir: str = ""
+    built: bool = False
+
+
+def labels(request: SessionRequest) -> dict[str, str]:
+    """Whose container it is."""
+    return {
+        RUN: request.run_id,
+        TASK: request.task_id,
+        ATTEMPT: str(request.attempt),
+        ROLE: request.role,
+        OWNER: request.resource.owner,
+        DIRECTORY: request.resource.directory,
+    }
+
+
+def create_body(
+    config: DockerConfig, request: SessionRequest, image: Image, *, network: str
+) -> dict[str, Any]:
+    """The request that creates the container; the variables of a session are not in it."""
+    return {
+        "Image": image.name,
+        "Entrypoint": _STAY,
+        "Cmd": [],
+        "User": user_of(config, request, image),
+        "Labels": labels(request),
+        "HostConfig": {
+            "Init": True,
+            "NetworkMode": network,
+            "Binds": config.mounts,
+            **_limits(config, request.plan.resources),
+        },
+    }
+
+
+def user_of(config: DockerConfig, request: SessionRequest, image: Image) -> str:
+    """Who runs commands, as docker spells it; empty is root."""
+    return config.user or request.plan.setup.user or image.user
+
+
+def workdir_of(config: DockerConfig, request: SessionRequest, image: Image) -> str:
+    """Where commands run; `EnvironmentFailed` for what is not absolute."""
+    found = config.workdir or request.plan.setup.workdir
+    if found is None:
+        found = image.workdir if image.workdir not in ("", "/") else "/app"
+    if not found.startswith("/"):
+        raise EnvironmentFailed(f"the working directory {found!r} is not an absolute path")
+    return found
+
+
+def _limits(config: DockerConfig, resources: Resources) -> dict[str, Any]:
+    limits: dict[str, Any] = {}
+    cpus = config.cpus or resources.cpu
+    if cpus:
+        limits["NanoCpus"] = int(cpus * 10**9)
+    memory = size_bytes(config.memory) if config.memory else (resources.memory_mb or 0) * 2**20
+    if memory:
+        limits["Memory"] = limits["MemorySwap"] = memory
+    gpus = resources.gpu if config.gpus is None else config.gpus
+    if gpus:
+        limits["DeviceRequests"] = [{"Count": gpus, "Capabilities": [["gpu"]]}]
+    return limits
+
+
+def why_not_running(name: str, about: Mapping[str, Any], last_lines: str = "") -> str | None:
+    """What became of a container, by its inspection; None where it runs."""
+    state = about["State"]
+    if state["Running"] and not state.get("Paused"):
+        return None
+    if state["OOMKilled"]:
+        limit = about["HostConfig"].get("Memory", 0) // 2**20
+        reason = f"it ran out of memory (limit {limit} MB)" if limit else "it ran out of memory"
+    elif state.get("Paused"):
+        reason = "somebody paused it"
+    else:
+        reason = f"its first process ended with exit code {state['ExitCode']}"
+        if state["ExitCode"] == 137:
+            reason += " (killed, cause unknown)"
+    told = "; ".join(part for part in (state.get("Error"), last_lines) if part)
+    return f"container {name} is dead: {reason}" + (f": {told}" if told else "")

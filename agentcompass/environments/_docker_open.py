@@ -1,0 +1,128 @@
+"""Makes a container and a session on it, or leaves none."""
+
+import logging
+
+import attrs
+import trio
+
+from agentcompass.deadlines import cleanup
+from agentcompass.environments._docker_config import DockerConfig
+from agentcompass.environments._docker_container import (
+    Image,
+    create_body,
+    labels,
+    user_of,
+    workdir_of,
+)
+from agentcompass.environments._docker_end import death, remove_container
+from agentcompass.environments._docker_engine import Engine
+from agentcompass.environments._docker_exec import Runner
+from agentcompass.environments._docker_files import Files
+from agentcompass.environments._docker_network import Network, network_mode
+from agentcompass.environments._docker_session import DockerSession
+from agentcompass.environments._docker_users import ids_of
+from agentcompass.errors import EnvironmentFailed
+from agentcompass.protocols import SessionRequest
+
+_BASH = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
+_SH = ("/bin/sh", "/usr/bin/sh")
+
+log = logging.getLogger(__name__)
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Opening:
+    """One container to be opened on a connected engine; its name is known before it is made."""
+
+    engine: Engine
+    name: str
+    config: DockerConfig
+    request: SessionRequest
+    image: Image
+
+    async def open(self) -> DockerSession:
+        """The session; a container half made is gone when this raises or is cancelled."""
+        session = None
+        try:
+            await self.request.resource.opened(
+                {"container": self.name, "host": self.engine.endpoint.host}
+            )
+            await self._start()
+            session = await self._session()
+        finally:
+            if session is None:
+                with cleanup(self.request.cleanup):
+                    await self._undo()
+        return session
+
+    async def _start(self) -> None:
+        network = network_mode(self.request.plan.network_policy, self.config.network)
+        body = create_body(self.config, self.request, self.image, network=network)
+        query = {"name": self.name}
+        if self.config.platform:
+            query["platform"] = self.config.platform
+        # Shielded: a container that is being created cannot be removed before it is there.
+        with cleanup(self.request.cleanup):
+            await self.engine.call("POST", "/containers/create", query=query, body=body)
+        await trio.lowlevel.checkpoint()
+        await self.engine.call("POST", f"/containers/{self.name}/start")
+        if reason := await death(self.engine, self.name):
+            raise EnvironmentFailed(f"image {self.image.name!r} does not stay up: {reason}")
+
+    async def _session(self) -> DockerSession:
+        user = user_of(self.config, self.request, self.image)
+        files = Files(self.engine, self.name)
+        files = attrs.evolve(files, owner=await ids_of(user, files))
+        workdir = workdir_of(self.config, self.request, self.image)
+        await files.make_folder(workdir)
+        shell = await files.exists(*_SH)
+        runner = self._runner(shell, user)
+        plan = self.request.plan
+        network = self._network(runner)
+        await network.enforce(plan.network_policy)
+        return DockerSession(
+            engine=self.engine,
+            name=self.name,
+            workdir=workdir,
+            env={**self.config.env, **plan.env_variables},
+            program=await files.exists(*_BASH) or shell,
+            built_context=self.image.built,
+            runner=runner,
+            files=files,
+            network=network,
+            resource=self.request.resource,
+            keep=self.request.keep,
+        )
+
+    def _runner(self, shell: str | None, user: str) -> Runner:
+        return Runner(
+            engine=self.engine,
+            name=self.name,
+            shell=shell,
+            user=user,
+            output_limit=self.config.output_limit_bytes,
+            grace_seconds=self.config.kill_grace_seconds,
+            cleanup=self.request.cleanup,
+        )
+
+    def _network(self, runner: Runner) -> Network:
+        return Network(
+            engine=self.engine,
+            name=self.name,
+            network=self.config.network,
+            policy=self.request.plan.network_policy,
+            labels=labels(self.request),
+            runner=runner,
+            cleanup=self.request.cleanup,
+        )
+
+    async def _undo(self) -> None:
+        try:
+            await remove_container(self.engine, self.name)
+        except EnvironmentFailed as error:
+            log.warning("container %s may be left over: %s", self.name, error)
+            await self.request.resource.release_failed(str(error))
+        else:
+            await self.request.resource.released()
+        finally:
+            await self.engine.aclose()
