@@ -1,4 +1,4 @@
-"""terminus2 in a real tmux on host_process, and what becomes of it when its session ends."""
+"""terminus2 in a real tmux, on host_process and docker, and what becomes of it at the end."""
 
 import json
 import shutil
@@ -15,11 +15,12 @@ from agentcompass.harnesses._terminus_reply import Keys
 from agentcompass.harnesses._terminus_terminal import Seen, Terminal
 from agentcompass.protocols import Session
 from tests import atif_schema
-from tests.contract.environment import HOST_PROCESS, opened
+from tests.contract.environment import HOST_PROCESS, WITH_A_SHELL, Provider, opened
 from tests.loopback import Server, completion, serve
 from tests.processes import alive, new_mark, wait_for_alive
 from tests.whole_runs import Ran, read, run
 
+everywhere = pytest.mark.parametrize("provider", WITH_A_SHELL, ids=str)
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 
 
@@ -29,8 +30,8 @@ def a_terminal(session: Session, **options: Any) -> Terminal:
 
 
 @asynccontextmanager
-async def started(**options: Any) -> AsyncIterator[Terminal]:
-    async with opened(HOST_PROCESS) as session:
+async def started(provider: Provider = HOST_PROCESS, **options: Any) -> AsyncIterator[Terminal]:
+    async with opened(provider) as session:
         terminal = a_terminal(session, **options)
         await terminal.start()
         await send(terminal, "PS1='> '\n", until="> ")
@@ -46,8 +47,9 @@ async def send(terminal: Terminal, *texts: str, until: str) -> str:
     return seen
 
 
-async def test_what_is_typed_is_run_and_what_it_prints_is_shown():
-    async with started() as terminal:
+@everywhere
+async def test_what_is_typed_is_run_and_what_it_prints_is_shown(provider: Provider):
+    async with started(provider) as terminal:
         shown = await send(terminal, "echo $((6 * 7))\n", until="\n42\n")
 
     assert shown.startswith("New terminal output:\n> echo $((6 * 7))")
@@ -61,24 +63,27 @@ async def test_folder_and_variables_stay_from_turn_to_turn():
     assert "/-kept" in shown
 
 
-async def test_of_20000_lines_the_ends_are_shown_and_the_rest_is_counted():
-    async with started() as terminal:
+@everywhere
+async def test_of_20000_lines_the_ends_are_shown_and_the_rest_is_counted(provider: Provider):
+    async with started(provider) as terminal:
         shown = await send(terminal, "seq 1 20000; printf '%s\\n' don''e\n", until="done\n")
 
     assert "bytes of output are left out here" in shown
     assert "19999\n20000\n" in shown
 
 
-async def test_the_history_is_larger_than_tmux_gives_by_itself():
-    async with started() as terminal:
+@everywhere
+async def test_the_history_is_larger_than_tmux_gives_by_itself(provider: Provider):
+    async with started(provider) as terminal:
         await send(terminal, "seq 1 20000\n", until="\n20000\n")
         kept = await terminal._exec('t capture-pane -p -t "$pane" -S - | head -n 50')
 
     assert "\n7\n8\n9\n" in kept.stdout
 
 
-async def test_a_cleared_screen_is_shown_whole():
-    async with started() as terminal:
+@everywhere
+async def test_a_cleared_screen_is_shown_whole(provider: Provider):
+    async with started(provider) as terminal:
         await send(terminal, "seq 1 500\n", until="\n500\n")
         cleared = await send(terminal, "clear\n", "echo af''ter\n", until="after\n")
 
@@ -110,18 +115,20 @@ async def test_an_editor_can_be_used():
     assert written == b"one\ntwo;\n"
 
 
-async def test_a_pasted_heredoc_of_200_kb_arrives_whole():
+@everywhere
+async def test_a_pasted_heredoc_of_200_kb_arrives_whole(provider: Provider):
     lines = "".join(f"{number} é'\"\\$`; {'x' * 60}\n" for number in range(2700))
     assert len(lines.encode()) > 200_000
-    async with started() as terminal:
+    async with started(provider) as terminal:
         await send(terminal, f"cat > big <<'END'\n{lines}END\necho writ''ten\n", until="written")
         arrived = await terminal.session.read("big")
 
     assert arrived.decode() == lines
 
 
-async def test_control_keys_reach_the_program_in_front():
-    async with started() as terminal:
+@everywhere
+async def test_control_keys_reach_the_program_in_front(provider: Provider):
+    async with started(provider) as terminal:
         await send(terminal, "sleep 1000\n", until="sleep 1000")
         await send(terminal, "C-c", "echo in''terrupted\n", until="interrupted")
         await send(terminal, "cat > typed\n", "a\n", "C-d", "echo en''ded\n", until="ended")
@@ -129,15 +136,17 @@ async def test_control_keys_reach_the_program_in_front():
         await send(terminal, "Up", "Up", "C-a", "echo ", "Enter", until="echo cat > typed")
 
 
-async def test_other_scripts_and_pictures_come_through():
-    async with started() as terminal:
+@everywhere
+async def test_other_scripts_and_pictures_come_through(provider: Provider):
+    async with started(provider) as terminal:
         shown = await send(terminal, "echo 'é 漢字 ☃ 🙂;'\n", until="\né 漢字 ☃ 🙂;")
 
     assert "echo 'é 漢字 ☃ 🙂;'" in shown
 
 
-async def test_a_shell_that_ended_is_followed_by_a_new_one():
-    async with started() as terminal:
+@everywhere
+async def test_a_shell_that_ended_is_followed_by_a_new_one(provider: Provider):
+    async with started(provider) as terminal:
         shown = await send(terminal, "exit\n", until="a new one was started")
         again = await send(terminal, "echo ag''ain\n", until="again\n")
 
@@ -156,8 +165,9 @@ async def test_a_terminal_that_does_not_answer_is_started_anew(signal: str):
     assert "again" in again
 
 
-async def test_a_wedged_shell_holds_up_no_turn():
-    async with started() as terminal:
+@everywhere
+async def test_a_wedged_shell_holds_up_no_turn(provider: Provider):
+    async with started(provider) as terminal:
         await send(terminal, "trap '' INT; cat /dev/zero > /dev/null\n", until="/dev/null")
         with trio.fail_after(20):
             seen: Seen = await terminal.type([Keys(text="C-c", seconds=0.1)])
