@@ -3,11 +3,15 @@ PYTHON ?= python3
 # Where `make peer` installs the peer (1 GB), and the Python 3.12 that it needs.
 PEER_VENV ?= $(HOME)/.cache/agentcompass-peer
 PEER_PYTHON ?= python3.12
+# Where `make mini` installs mini-swe-agent, the package, which mini_swe_agent is compared with.
+MINI_VENV ?= $(HOME)/.cache/agentcompass-mini
+# Where `make programs` installs Claude Code and Codex from npm.
+PROGRAMS ?= $(HOME)/.cache/agentcompass-programs
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check format lint types properties mutations peer bench-flat clean
+.PHONY: demo test check format lint types properties mutations peer mini programs bench-flat clean
 
 demo: $(VENV)/.installed
 	$(BIN)/agentcompass run starter mini_swe_agent replay --model-api-protocol replay --task-concurrency 4
@@ -33,7 +37,13 @@ mutations: $(VENV)/.installed-test
 	$(BIN)/python -m tests.mutations
 
 peer: $(VENV)/.installed-test $(PEER_VENV)/.installed
-	AGENTCOMPASS_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python -m pytest tests/peer
+	AGENTCOMPASS_PEER_PYTHON=$(abspath $(PEER_VENV))/bin/python $(BIN)/python -m pytest tests/peer/test_peer_reads_export.py
+
+mini: $(VENV)/.installed-test $(MINI_VENV)/.installed
+	AGENTCOMPASS_MINI_PYTHON=$(abspath $(MINI_VENV))/bin/python $(BIN)/python -m pytest tests/peer/test_mini_package.py
+
+programs: $(VENV)/.installed-test $(PROGRAMS)/.installed
+	AGENTCOMPASS_PROGRAMS=$(abspath $(PROGRAMS))/node_modules/.bin $(BIN)/python -m pytest tests/peer/test_real_programs.py
 
 bench-flat: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.flat
@@ -59,4 +69,13 @@ $(VENV)/.installed-check: pyproject.toml constraints.txt $(VENV)/bin/python
 $(PEER_VENV)/.installed:
 	$(PEER_PYTHON) -m venv $(PEER_VENV)
 	$(PEER_VENV)/bin/python -m pip install --quiet --disable-pip-version-check agentcompass==1.0.1
+	touch $@
+
+$(MINI_VENV)/.installed:
+	$(PYTHON) -m venv $(MINI_VENV)
+	$(MINI_VENV)/bin/python -m pip install --quiet --disable-pip-version-check mini-swe-agent==2.4.6
+	touch $@
+
+$(PROGRAMS)/.installed:
+	npm install --silent --prefix $(PROGRAMS) @anthropic-ai/claude-code @openai/codex
 	touch $@

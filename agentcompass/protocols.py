@@ -5,7 +5,6 @@ are its parameters: each has `metadata={"help": ..., "unit": ...}`), built as `c
 Coroutines are trio's; blocking work goes through `trio.to_thread.run_sync`.
 """
 
-import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -28,6 +27,7 @@ from agentcompass.records.plan import ExecutionPlan
 from agentcompass.records.progress import ProgressEvent
 from agentcompass.records.request import Aggregation, EnvironmentSpec, ModelSpec
 from agentcompass.records.task import EvaluationMode, PreparedTask, RunResult, TaskSpec
+from agentcompass.records.unlisted import Unlisted
 
 
 class Component(Protocol):
@@ -83,27 +83,6 @@ class Resource(Protocol):
     async def released(self) -> None:
         """Note that it is gone."""
         ...
-
-
-class Unlisted:
-    """A `Resource` that nobody keeps a journal of."""
-
-    owner = directory = ""
-
-    def __init__(self) -> None:
-        self.id = uuid.uuid4().hex
-
-    async def opened(self, close_params: Mapping[str, Any]) -> None:
-        """Nothing to note."""
-
-    async def releasing(self) -> None:
-        """Nothing to note."""
-
-    async def release_failed(self, error: str) -> None:
-        """Nothing to note."""
-
-    async def released(self) -> None:
-        """Nothing to note."""
 
 
 @attrs.frozen(kw_only=True)
@@ -278,13 +257,17 @@ class Model(Protocol):
 
 @attrs.frozen(kw_only=True)
 class AgentContext:
-    """What a harness knows of the attempt that it serves, and how its own cleanup is bounded."""
+    """What a harness knows of the attempt that it serves, and how its own cleanup is bounded.
+
+    `model` is for programs that talk to the endpoint themselves; all others use `conversation`.
+    """
 
     task: TaskSpec
     prepared: PreparedTask
     attempt: int
     plan: ExecutionPlan
     conversation: Conversation | None
+    model: ModelSpec | None = None
     cleanup: CleanupClock = attrs.field(factory=lambda: CleanupClock(30.0))
 
 

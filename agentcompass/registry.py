@@ -24,9 +24,13 @@ _BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "task_directory": "agentcompass.benchmarks.task_directory:TaskDirectory",
     },
     "harness": {
+        "claude_code": "agentcompass.harnesses.claude_code:ClaudeCode",
+        "codex": "agentcompass.harnesses.codex:Codex",
         "mini_swe_agent": "agentcompass.harnesses.mini_swe_agent:MiniSweAgent",
         "nop": "agentcompass.harnesses.nop:Nop",
+        "openai_chat": "agentcompass.harnesses.openai_chat:OpenAIChatHarness",
         "oracle": "agentcompass.harnesses.oracle:Oracle",
+        "terminus2": "agentcompass.harnesses.terminus2:Terminus2",
     },
     "environment": {
         "docker": "agentcompass.environments.docker:Docker",
@@ -53,7 +57,6 @@ PLANNED: Mapping[Kind, frozenset[str]] = {
             "terminal_bench_2_verified",
         }
     ),
-    "harness": frozenset({"claude_code", "codex", "openai_chat", "terminus2"}),
     "environment": frozenset({"daytona", "modal"}),
 }
 

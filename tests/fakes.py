@@ -18,7 +18,7 @@ from agentcompass.engine.job import Job
 from agentcompass.engine.limits import Limits, set_provider_limits
 from agentcompass.engine.retry import retry_policy
 from agentcompass.errors import EnvironmentFailed, EvaluationFailed, HarnessFailed
-from agentcompass.protocols import AgentContext, Capabilities, Session, SessionRequest, Unlisted
+from agentcompass.protocols import AgentContext, Capabilities, Session, SessionRequest
 from agentcompass.records.attempt import AttemptResult, TaskHeader
 from agentcompass.records.checkpoint import EvaluationCheckpoint, RetryDetail
 from agentcompass.records.environment import ExecResult, NetworkPolicy, Transfer
@@ -35,6 +35,7 @@ from agentcompass.records.request import (
     RunRequest,
 )
 from agentcompass.records.task import EvaluationMode, PreparedTask, RunResult, TaskSpec
+from agentcompass.records.unlisted import Unlisted
 from agentcompass.store.redact import Redactor
 
 FAULTS = ("", "error", "fatal", "bug")

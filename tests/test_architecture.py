@@ -23,7 +23,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "plugin_edge": BASE,
     "config": BASE | {"config", "registry", "protocols", "plugin_edge"},
     "progress": BASE | {"progress", "deadlines", "protocols", "store"},
-    "store": BASE | {"store", "progress", "deadlines", "protocols", "as_owner"},
+    "store": BASE | {"store", "progress", "deadlines", "protocols", "as_owner", "_version"},
     "engine": BASE
     | {"engine", "store", "progress", "metrics", "protocols", "deadlines"}
     | {"_version", "as_owner", "plugin_edge"},

@@ -80,6 +80,7 @@ def _context(execution: Execution) -> AgentContext:
         attempt=execution.number,
         plan=execution.plan,
         conversation=None if model is None else model.conversation(task.task_id, execution.number),
+        model=None if model is None else execution.run.job.request.model,
         cleanup=execution.run.cleanup,
     )
 

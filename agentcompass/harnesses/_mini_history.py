@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentcompass.harnesses._mini_actions import Action
+from agentcompass.harnesses._text import bounded
 
-_LIMIT = 65_536  # characters of one text of a reply
+_LIMIT = 65_536  # characters of the arguments of one call
 _REASONING = ("reasoning_content", "reasoning", "reasoning_details")
 
 
@@ -23,20 +24,6 @@ def assistant_message(
     if calls := [_call(action) for action in actions if action.call is not None]:
         message["tool_calls"] = calls
     return message
-
-
-def bounded(value: Any, limit: int = _LIMIT) -> Any:
-    """Text without halves of surrogate pairs, its middle left out beyond `limit` characters."""
-    if not isinstance(value, str):
-        return value
-    if len(value) > limit:
-        half, left_out = limit // 2, len(value) - 2 * (limit // 2)
-        value = f"{value[:half]}\n[{left_out} characters left out]\n{value[-half:]}"
-    return value if value.isascii() else _whole(value)
-
-
-def _whole(text: str) -> str:
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _call(action: Action) -> dict[str, Any]:

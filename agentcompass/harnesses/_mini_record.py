@@ -12,10 +12,11 @@ import attrs
 
 from agentcompass.harnesses._mini_actions import Action
 from agentcompass.harnesses._mini_config import MiniConfig
-from agentcompass.harnesses._mini_history import bounded
 from agentcompass.harnesses._mini_shell import Output
+from agentcompass.harnesses._sums import Sums
+from agentcompass.harnesses._text import bounded
 from agentcompass.harnesses._trajectory import Trajectory
-from agentcompass.records.model import Reply, Usage
+from agentcompass.records.model import Reply
 from agentcompass.records.task import RunResult
 
 FORMAT = "mini-swe-agent-1.1"
@@ -30,11 +31,11 @@ class Record:
     config: MiniConfig
     messages: list[dict[str, Any]] = attrs.field(factory=list)
     trajectory: Trajectory = attrs.field(factory=Trajectory)
-    calls: int = 0
-    cost: float = 0.0
+    sums: Sums = attrs.field(init=False)
     info: dict[str, Any] = attrs.field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
+        self.sums = Sums.of(self.result)
         agent = "agentcompass.harnesses.mini_swe_agent.MiniSweAgent"
         self.info |= {
             "model_stats": {"instance_cost": 0.0, "api_calls": 0},
@@ -49,16 +50,6 @@ class Record:
             "messages": self.messages,
             "trajectory_format": FORMAT,
         }
-        self.result.telemetry |= {
-            "n_calls": 0,
-            "prompt_tokens": None,
-            "completion_tokens": None,
-            "cached_tokens": None,
-            "cost_usd": None,
-            "calls_without_usage": 0,
-            "model_seconds": 0.0,
-            "env_seconds": 0.0,
-        }
 
     @property
     def exited(self) -> bool:
@@ -67,8 +58,8 @@ class Record:
 
     def called(self) -> None:
         """Count a call before it is made, so that one that fails counts too."""
-        self.calls += 1
-        self.info["model_stats"]["api_calls"] = self.result.telemetry["n_calls"] = self.calls
+        self.sums.called()
+        self.info["model_stats"]["api_calls"] = self.sums.calls
 
     def replied(self, reply: Reply, started_at: str, tools: Sequence[Mapping[str, Any]]) -> None:
         """Take a reply into the trajectory and the sums, whether or not it can be used."""
@@ -79,17 +70,8 @@ class Record:
             asked = {"system_prompt": system, "user_content": user, "tools": tools}
         kept = attrs.evolve(reply, message=_bounded_within(reply.message))
         self.trajectory.add_step(kept, started_at=started_at, **asked)
-        self._add(reply.usage, reply.seconds)
-
-    def _add(self, usage: Usage, seconds: float) -> None:
-        sums = self.result.telemetry
-        for name in ("prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd"):
-            if (amount := getattr(usage, name)) is not None:
-                sums[name] = (sums[name] or 0) + amount
-        sums["calls_without_usage"] += usage.prompt_tokens is None
-        sums["model_seconds"] += seconds
-        self.cost += usage.cost_usd or 0.0
-        self.info["model_stats"]["instance_cost"] = self.cost
+        self.sums.replied(reply)
+        self.info["model_stats"]["instance_cost"] = self.sums.cost
 
     def accepted(self, message: Mapping[str, Any], actions: Sequence[Action], reply: Reply) -> None:
         """Take a usable reply into the history."""
@@ -114,7 +96,7 @@ class Record:
         if action.call is not None:
             message = {"role": "tool", "tool_call_id": action.call["id"], "content": content}
         self.trajectory.observe(message, seconds=output.seconds)
-        self.result.telemetry["env_seconds"] += output.seconds
+        self.sums.acted(output.seconds)
         extra = {
             "raw_output": bounded(output.output, _RAW_LIMIT),
             "returncode": output.returncode,

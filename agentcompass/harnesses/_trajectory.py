@@ -1,7 +1,7 @@
 """An ACTF_v1.0 trajectory (docs/run-directory.md), built in place: a deadline keeps what is there.
 
 One step is one reply of the model with what came of it. Times are ISO 8601 in UTC, durations in
-milliseconds; a count that is not known is null.
+milliseconds; a count that is not known is null. `cached_tokens_len` and `cost_usd` are ours.
 """
 
 from collections.abc import Mapping, Sequence
@@ -60,6 +60,15 @@ class Trajectory:
         )
         self.record["finished_at"] = finished
 
+    def add_past(
+        self, reply: Reply, observations: Sequence[Mapping[str, Any]], *, user_content: str = ""
+    ) -> None:
+        """A reply that was had elsewhere, when and how fast nobody knows, with what it led to."""
+        self.add_step(reply, started_at="", user_content=user_content)
+        step = self.record["steps"][-1]
+        step |= {"observation": list(observations), "started_at": None, "finished_at": None}
+        step["metric"]["llm_infer_ms"] = None
+
     def observe(self, observation: Mapping[str, Any], *, seconds: float | None = None) -> None:
         """What the last reply led to; `seconds` of an action in the environment are added up."""
         step = self.record["steps"][-1]
@@ -83,6 +92,8 @@ def _metric(reply: Reply) -> dict[str, Any]:
     return {
         "prompt_tokens_len": reply.usage.prompt_tokens,
         "completion_tokens_len": reply.usage.completion_tokens,
+        "cached_tokens_len": reply.usage.cached_tokens,
+        "cost_usd": reply.usage.cost_usd,
         "llm_infer_ms": round(reply.seconds * 1000, 3),
         "env_action_ms": None,
         "stop_reason": reply.finish_reason,

@@ -21,11 +21,13 @@ from agentcompass.harnesses._mini_config import MiniConfig
 from agentcompass.harnesses._mini_history import assistant_message, sendable
 from agentcompass.harnesses._mini_record import Record
 from agentcompass.harnesses._mini_shell import Output, Shell
+from agentcompass.harnesses._sums import PROTOCOLS
+from agentcompass.harnesses._text import task_text
 from agentcompass.harnesses._trajectory import now
 from agentcompass.protocols import AgentContext, Conversation, Session
 from agentcompass.records.issue import Issue
 from agentcompass.records.model import Reply
-from agentcompass.records.task import PreparedTask, RunResult, TaskInput
+from agentcompass.records.task import PreparedTask, RunResult
 
 
 class MiniSweAgent:
@@ -38,12 +40,7 @@ class MiniSweAgent:
     description: ClassVar[str] = "mini-swe-agent 2.4's loop, built in: a model with a bash shell"
     Config: ClassVar[type[Any]] = MiniConfig
     needs_model: ClassVar[bool] = True
-    protocols: ClassVar[Sequence[str]] = (
-        "openai-chat",
-        "openai-responses",
-        "anthropic",
-        "replay",
-    )
+    protocols: ClassVar[Sequence[str]] = PROTOCOLS
     default_run_timeout_seconds: ClassVar[float | None] = None
 
     def __init__(self, config: MiniConfig) -> None:
@@ -129,8 +126,8 @@ class MiniAgent(PlainAgent):
         await self._act(actions)
 
     def _limit_reached(self) -> str | None:
-        config, record = self.config, self._record
-        if 0 < config.step_limit <= record.calls or 0 < config.cost_limit <= record.cost:
+        config, sums = self.config, self._record.sums
+        if 0 < config.step_limit <= sums.calls or 0 < config.cost_limit <= sums.cost:
             return "LimitsExceeded"
         elapsed = trio.current_time() - self._started
         return "TimeExceeded" if 0 < config.wall_time_limit_seconds <= elapsed else None
@@ -190,7 +187,7 @@ class MiniAgent(PlainAgent):
             "TimeExceeded": "wall_time_limit_seconds",
             "RepeatedFormatError": "max_consecutive_format_errors",
         }[status]
-        calls = self._record.calls
+        calls = self._record.sums.calls
         message = f"{status}: the agent reached {limit} after {calls} model calls"
         self._note("warning", "harness_limit_reached", message)
 
@@ -203,16 +200,10 @@ class MiniAgent(PlainAgent):
         variables = {
             **attrs.asdict(self.config, recurse=False),
             **self._uname,
-            "task": _task_text(self.prepared.input),
-            "n_model_calls": self._record.calls,
-            "model_cost": self._record.cost,
+            "task": task_text(self.prepared.input),
+            "n_model_calls": self._record.sums.calls,
+            "model_cost": self._record.sums.cost,
             "elapsed_seconds": int(trio.current_time() - self._started),
             **more,
         }
         return templates.render(name, getattr(self.config, name), variables)
-
-
-def _task_text(given: TaskInput) -> str:
-    if not given.messages:
-        return given.prompt
-    return "\n\n".join(str(message.get("content") or "") for message in given.messages)

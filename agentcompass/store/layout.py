@@ -6,7 +6,7 @@
     details/<state>/<readable task id>--<sha256>/
         task.json
         attempt-<n>/
-            result.json checkpoint.json artifacts/
+            result.json checkpoint.json artifacts/ (and in it trajectory.atif.json)
             retries/<task>.attempt<n>.retry<r>.<stage>.json
             retries/<uuid>/                         what an execution left that was run again
 """
@@ -87,6 +87,11 @@ class AttemptLayout:
     def artifacts(self) -> Path:
         """What was collected from the sandbox."""
         return self.directory / "artifacts"
+
+    @property
+    def atif(self) -> Path:
+        """The agent's trajectory as other tools read it, among what was collected."""
+        return self.artifacts / "trajectory.atif.json"
 
     @property
     def retries(self) -> Path:

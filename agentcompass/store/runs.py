@@ -7,10 +7,12 @@ from pathlib import Path
 import trio
 
 from agentcompass import deadlines
+from agentcompass._version import __version__
 from agentcompass.errors import UsageError
 from agentcompass.progress.event_file import EventFile
 from agentcompass.progress.journal import Journal
 from agentcompass.progress.tracker import Tracker
+from agentcompass.records.atif import AtifAgent
 from agentcompass.records.request import RunRequest
 from agentcompass.store.atomic import Disk, named_errors
 from agentcompass.store.layout import RunLayout
@@ -103,11 +105,18 @@ def _store(
     )
     return RunStore(
         layout=layout,
-        tasks=TaskFiles(layout=layout, redactor=redactor, disk=disk),
+        tasks=TaskFiles(layout=layout, redactor=redactor, disk=disk, agent=_agent(request, run_id)),
         journal=journal,
         provenance=Provenance(run_id, request_document(request, run_id, redactor), redactor),
         disk=disk,
         limiter=limiter,
+    )
+
+
+def _agent(request: RunRequest, run_id: str) -> AtifAgent:
+    model = request.model.id or None
+    return AtifAgent(
+        name=request.harness.id, version=__version__, model_name=model, session_id=run_id
     )
 
 

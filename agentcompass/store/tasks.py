@@ -12,6 +12,7 @@ from pathlib import Path
 
 import attrs
 
+from agentcompass.records.atif import AtifAgent
 from agentcompass.records.attempt import AttemptResult, TaskHeader
 from agentcompass.records.checkpoint import EvaluationCheckpoint, LogicalAttempt, RetryDetail
 from agentcompass.records.issue import highest_severity
@@ -36,15 +37,20 @@ from agentcompass.store.encode import encode
 from agentcompass.store.layout import AttemptLayout, RunLayout, TaskLayout, retry_file, state_of
 from agentcompass.store.redact import Redactor
 from agentcompass.store.repoint import repointed, without_scheduler
+from agentcompass.store.trajectories import save_atif
 
 
 @attrs.frozen(kw_only=True)
 class TaskFiles:
-    """Writes the tasks of one run. Two methods on one task must not run at the same time."""
+    """Writes the tasks of one run. Two methods on one task must not run at the same time.
+
+    `agent` is whose trajectories these are; without it there are no ATIF files.
+    """
 
     layout: RunLayout
     redactor: Redactor
     disk: Disk
+    agent: AtifAgent | None = None
     _encoder: threading.Lock = attrs.field(factory=threading.Lock, init=False)
 
     def save_evaluation(self, checkpoint: EvaluationCheckpoint) -> None:
@@ -145,7 +151,11 @@ class TaskFiles:
 
     def _save_result(self, attempt: AttemptLayout, result: AttemptResult) -> None:
         with self._encoding(attempt.result):
-            data = encode(result_document(result, self.redactor))
+            record = result_document(result, self.redactor)
+            data = encode(record)
+        if self.agent is not None:
+            with self._encoding(attempt.atif):
+                save_atif(self.disk, attempt, record, self.agent)
         replace_file(self.disk, attempt.result, data)
 
     def _save_scheduler(self, attempt: AttemptLayout, logical: LogicalAttempt) -> None:

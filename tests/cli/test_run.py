@@ -73,7 +73,7 @@ async def test_a_usage_error_of_preflight_is_one_line(invoke, tmp_path):
     ("arguments", "message"),
     [
         (["run", "nope", "toy", "m", "--env", "toybox"], "benchmark 'nope' is not known; known: b"),
-        (["run", "toy", "nope", "m", "--env", "toybox"], "harness 'nope' is not known; known: mi"),
+        (["run", "toy", "nope", "m", "--env", "toybox"], "harness 'nope' is not known; known: cl"),
         (["run", "toy", "toy", "m", "--env", "nope"], "environment 'nope' is not known; known: d"),
         (["run", "toy", "toy", ""], "MODEL: the id of a model is required"),
         (["run", "toy", "toy"], "Missing argument 'MODEL'."),

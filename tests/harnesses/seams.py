@@ -60,6 +60,8 @@ class ScriptedSession:
         raise FileNotFoundError(source)
 
     async def read(self, path: str) -> bytes:
+        if path not in self.files:
+            raise FileNotFoundError(path)
         return self.files[path]
 
     async def write(self, path: str, data: bytes, *, mode: int = 0o644) -> None:

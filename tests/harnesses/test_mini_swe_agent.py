@@ -447,6 +447,8 @@ async def test_the_trajectory_is_actf():
     assert first["metric"] == {
         "prompt_tokens_len": 7,
         "completion_tokens_len": 3,
+        "cached_tokens_len": None,
+        "cost_usd": None,
         "llm_infer_ms": 250.0,
         "env_action_ms": 1000.0,
         "stop_reason": "tool_calls",

@@ -4,15 +4,20 @@ import json
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 from agentcompass.errors import StoreError
+from agentcompass.records.artifacts import ArtifactEntry, ArtifactManifest
+from agentcompass.records.atif import AtifAgent
 from agentcompass.records.attempt import TaskHeader
+from agentcompass.records.convert import unstructure
 from agentcompass.store.atomic import Disk, read_record
 from agentcompass.store.layout import RunLayout, task_folder
 from agentcompass.store.reading import StoredTask, read_checkpoint, read_tasks
 from agentcompass.store.redact import MASK, Redactor
 from agentcompass.store.tasks import TaskFiles
+from tests import atif_schema
 from tests.store.disks import FaultyDisk, QuickDisk
 from tests.store.examples import (
     FATAL,
@@ -332,3 +337,30 @@ def test_a_task_that_could_not_be_published_can_be_read_where_it_is(tmp_path: Pa
     assert task.state == "running"
     assert not task.is_published
     assert task.attempts[1] is not None
+
+
+STEP = {"step_id": 0, "assistant_content": {"content": f"the key is {KEY}"}}
+ATIF = "attempt-1/artifacts/trajectory.atif.json"
+
+
+def test_a_trajectory_is_also_among_the_artifacts_in_atif_without_secrets(tmp_path: Path) -> None:
+    agent = AtifAgent(name="mini_swe_agent", version="1", session_id="run")
+    run = attrs.evolve(files(tmp_path), agent=agent)
+    run.save_task(HEADER, {1: attrs.evolve(result(), trajectory={"steps": [STEP]})}, "")
+
+    document = read(tmp_path, ATIF)
+    atif_schema.check(document)
+    assert document["steps"][0]["message"] == f"the key is {MASK}"
+    assert document["session_id"] == f"run/{task_folder(TASK_ID)}/attempt-1"
+
+
+@pytest.mark.parametrize("destination", [".", "trajectory.atif.json"])
+def test_an_artifact_in_the_place_of_the_atif_file_stays(tmp_path: Path, destination: str) -> None:
+    entry = ArtifactEntry(source="/x", destination=destination)
+    taken = ArtifactManifest(directory="d", complete=True, entries=(entry,))
+    artifacts = {"declared_artifacts": unstructure(taken)}
+    run = attrs.evolve(files(tmp_path), agent=AtifAgent(name="a", version="1"))
+    done = attrs.evolve(result(), trajectory={"steps": [STEP]}, artifacts=artifacts)
+    run.save_task(HEADER, {1: done}, "")
+
+    assert not (tmp_path / "details/normal" / task_folder(TASK_ID) / ATIF).exists()

@@ -1,0 +1,34 @@
+"""Writes the trajectory of an attempt in ATIF, beside the artifacts that were collected."""
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+import attrs
+
+from agentcompass.records.atif import AtifAgent, atif_document
+from agentcompass.store.atomic import Disk, named_errors, write_record
+from agentcompass.store.layout import AttemptLayout
+
+
+def save_atif(
+    disk: Disk, attempt: AttemptLayout, result: Mapping[str, Any], agent: AtifAgent
+) -> None:
+    """Write the trajectory of a result as it is on record, if it has a step. Blocking.
+
+    Nothing is written where an artifact has the place: what was collected is not changed.
+    """
+    where = (attempt.directory.parent.name, attempt.directory.name)
+    named = attrs.evolve(agent, session_id="/".join((agent.session_id or "", *where)))
+    document = atif_document(result["trajectory"], named)
+    if document is None or _is_taken(result, attempt.atif.name):
+        return
+    with named_errors(attempt.artifacts):
+        disk.make_folders(attempt.artifacts)
+    write_record(disk, attempt.atif, document)
+
+
+def _is_taken(result: Mapping[str, Any], name: str) -> bool:
+    entries = (result["artifacts"].get("declared_artifacts") or {}).get("entries", ())
+    places = (PurePosixPath(entry["destination"]) for entry in entries)
+    return any(PurePosixPath(name).is_relative_to(place) for place in places)
