@@ -61,15 +61,17 @@ class Files:
         return f"/containers/{self.name}/archive"
 
     async def stat(self, path: str) -> PathStat | None:
-        """What is at `path`, None where there is nothing."""
+        """What is at `path`, None where there is nothing; `EngineRefused` without a container."""
         try:
             async with self.engine.stream("HEAD", self._url, query={"path": path}) as response:
                 told = response.headers["X-Docker-Container-Path-Stat"]
         except EngineRefused as error:
-            # The body of a HEAD is empty: a path below a file is a fault of 500 to the engine.
-            if error.status in (404, 500):
-                return None
-            raise
+            # The body of a HEAD is empty: a path below a file is a fault of 500 to the engine, and
+            # whether it is the container that is missing tells only its root.
+            if path == "/" or error.status not in (404, 500):
+                raise
+            await self.stat("/")
+            return None
         found = json.loads(base64.b64decode(told))
         return PathStat(found["mode"], found["linkTarget"])
 

@@ -309,3 +309,22 @@ async def test_a_task_without_an_image_says_what_to_do():
     with pytest.raises(EnvironmentFailed, match="names no image"):
         async with opened(setup=EnvironmentSetup()):
             pass
+
+
+async def test_a_container_that_was_removed_is_told_from_a_path_that_is_missing(tmp_path):
+    """Fails where what the engine says of either counts as a missing path: then `write` looks for
+    an existing parent for ever, and artifacts that are lost look like artifacts of none."""
+    (tmp_path / "file").write_text("x")
+    async with opened() as session:
+        for path in ("/none", "/etc/passwd/none"):
+            with pytest.raises(FileNotFoundError):
+                await session.read(path)
+        docker("rm", "--force", session.name)
+        for operation in (
+            lambda: session.read("/none"),
+            lambda: session.download("/none", tmp_path / "to"),
+            lambda: session.write("/a/b", b"x"),
+            lambda: session.upload(tmp_path / "file", "/a/b"),
+        ):
+            with trio.fail_after(20), pytest.raises(EnvironmentFailed, match="somebody removed it"):
+                await operation()
