@@ -131,6 +131,12 @@ class Files:
         if name != ".":
             await self._put(base, chain(folders, [self._folder(name), _END]), path)
 
+    async def give_folder(self, path: str) -> None:
+        """As `make_folder`; one that is there already is given to `owner` too."""
+        parent, name = posixpath.split(path)
+        await self.make_folder(parent)
+        await self._put(parent, iter([self._folder(name), _END]), path)
+
     async def _located(self, path: str) -> tuple[str, PathStat]:
         found = await self.stat(path)
         if found is not None and found.mode & _IS_LINK:

@@ -328,3 +328,20 @@ async def test_a_container_that_was_removed_is_told_from_a_path_that_is_missing(
         ):
             with trio.fail_after(20), pytest.raises(EnvironmentFailed, match="somebody removed it"):
                 await operation()
+
+
+async def test_a_user_that_is_not_root_has_the_folders_of_a_task(tmp_path):
+    """Also where the image has some of them, as root's."""
+    (tmp_path / "Dockerfile").write_text(
+        f"FROM {BOOKWORM}\nRUN mkdir -p /logs/agent /tests && touch /tests/old\nUSER nobody\n"
+    )
+    script = """
+    for folder in /logs/agent /logs/verifier /logs/artifacts /tests /solution; do
+        mkdir -p $folder && touch $folder/mine || exit 1
+    done
+    rm /tests/old && mkdir /logs/more
+    """
+    async with opened(setup=EnvironmentSetup(build_context=str(tmp_path))) as session:
+        told = await session.exec(script)
+
+    assert told.ok, told.stderr
