@@ -94,9 +94,11 @@ class Engine:
         query: Mapping[str, Any] | None = None,
         body: Any = None,
         content: httpx.AsyncByteStream | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> AsyncIterator[httpx.Response]:
         """A response to be read as it comes; raises `EngineRefused` for a fault."""
         request = self._request(method, path, query, body, content)
+        request.headers.update(headers or {})
         with self._translated():
             response = await self._client.send(request, stream=True)
         try:
