@@ -38,7 +38,7 @@ async def list_env(folder: Path | None) -> None:
 
 @env.command("close")
 @_FOLDER
-@click.option("--all", "close_all", is_flag=True, help="Close all but those of runs still at work.")
+@click.option("--all", "close_all", is_flag=True, help="Close all whose run is over.")
 @click.option("--id", "ids", multiple=True, metavar="ID", help="Close this one; repeatable.")
 async def close_env(folder: Path | None, close_all: bool, ids: tuple[str, ...]) -> int:
     """Close open sandboxes of the runs in DIR; exit code 0 when all of them are closed."""
@@ -56,9 +56,10 @@ async def close_env(folder: Path | None, close_all: bool, ids: tuple[str, ...]) 
 
 
 def _in_use(entry: "LeftOver") -> bool:
-    if not entry.is_in_use:
+    if entry.is_in_use is False:
         return False
-    tell(f"left open, since its run is at work: {entry.id} (close it with --id {entry.id})")
+    why = "its run is at work" if entry.is_in_use else "it cannot be known whether its run is over"
+    tell(f"left open, since {why}: {entry.id} (close it with --id {entry.id})")
     return True
 
 

@@ -1,6 +1,7 @@
 """The parameters of environment `docker`."""
 
 import re
+from decimal import Decimal
 from typing import Any, Literal
 
 import attrs
@@ -10,6 +11,8 @@ from agentcompass.records.validators import not_negative
 Pull = Literal["missing", "always", "never"]
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([bkmg]?)i?b?", re.IGNORECASE)
+# Less is rounded to none by the engine, which is no limit.
+_CORES = (0.01, 1e6)
 _UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 
 
@@ -18,12 +21,18 @@ def size_bytes(text: str) -> int:
     found = _SIZE.fullmatch(text.strip())
     if found is None:
         raise ValueError(f"memory: expected a size such as 512m or 2g, got {text!r}")
-    return int(float(found[1]) * _UNITS[found[2].lower()])
+    return int(Decimal(found[1]) * _UNITS[found[2].lower()])
 
 
 def _is_size(_: object, __: Any, value: str | None) -> None:
-    if value is not None:
-        size_bytes(value)
+    # The engine takes 0 for no limit, and no number of more than 63 bits.
+    if value is not None and not 1 <= size_bytes(value) < 2**63:
+        raise ValueError(f"memory: expected a size that can be a limit, got {value!r}")
+
+
+def _are_cores(_: object, __: Any, value: float | None) -> None:
+    if value is not None and not _CORES[0] <= value <= _CORES[1]:
+        raise ValueError(f"cpus: expected {_CORES[0]:g} to {_CORES[1]:g} cores, got {value!r}")
 
 
 def _are_mounts(_: object, __: Any, value: tuple[str, ...]) -> None:
@@ -92,7 +101,7 @@ class DockerConfig:
         None,
         "Cores that a container may use at most.",
         "cores",
-        attrs.validators.optional(not_negative),
+        _are_cores,
     )
     memory: str | None = _parameter(
         None, "Memory, swap included, such as 512m or 2g.", "size", _is_size

@@ -10,6 +10,7 @@ import attrs
 import httpx
 import trio
 
+from agentcompass.deadlines import deadline
 from agentcompass.environments._docker_connect import Endpoint
 from agentcompass.environments._launch import encode
 from agentcompass.errors import EnvironmentFailed
@@ -33,9 +34,10 @@ class EngineSilent(EnvironmentFailed):
 
 @attrs.define(eq=False)
 class Engine:
-    """One connection pool to an engine; an async context."""
+    """One connection pool to an engine; an async context. Its first answer may be limited."""
 
     endpoint: Endpoint
+    first_answer_seconds: float | None = None
     _client: httpx.AsyncClient = attrs.field(init=False)
     _prefix: str = attrs.field(default="", init=False)
 
@@ -52,7 +54,9 @@ class Engine:
     async def connect(self) -> None:
         """Agree on a version of the API. Raises `EnvironmentFailed` where nobody answers."""
         try:
-            about = await self.call("GET", "/version")
+            stretch = f"the Docker Engine at {self.endpoint.host} does not answer: first answer"
+            with deadline(self.first_answer_seconds, stretch=stretch, error=EngineSilent):
+                about = await self.call("GET", "/version")
         except BaseException:
             await self.aclose()
             raise
@@ -94,9 +98,11 @@ class Engine:
         query: Mapping[str, Any] | None = None,
         body: Any = None,
         content: httpx.AsyncByteStream | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> AsyncIterator[httpx.Response]:
         """A response to be read as it comes; raises `EngineRefused` for a fault."""
         request = self._request(method, path, query, body, content)
+        request.headers.update(headers or {})
         with self._translated():
             response = await self._client.send(request, stream=True)
         try:

@@ -5,24 +5,23 @@ import json
 import posixpath
 import tarfile
 import time
-from collections.abc import AsyncIterator, Generator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, cast
 
 import attrs
-import httpx
 import trio
 from trio.from_thread import check_cancelled
 
 from agentcompass.environments._docker_engine import Engine, EngineRefused
+from agentcompass.environments._docker_sent import BATCH_BYTES, Sent
 from agentcompass.environments._tar import unpack
 from agentcompass.environments._tar_pack import pack
 from agentcompass.errors import EnvironmentFailed
 from agentcompass.records.environment import Transfer, TransferLimits
 
-_BATCH_BYTES = 1 << 20
 _FOLDER_MODE = 0o755
 _END = bytes(2 * tarfile.BLOCKSIZE)
 # How Go writes the kinds of files into a mode (package io/fs, FileMode).
@@ -61,15 +60,17 @@ class Files:
         return f"/containers/{self.name}/archive"
 
     async def stat(self, path: str) -> PathStat | None:
-        """What is at `path`, None where there is nothing."""
+        """What is at `path`, None where there is nothing; `EngineRefused` without a container."""
         try:
             async with self.engine.stream("HEAD", self._url, query={"path": path}) as response:
                 told = response.headers["X-Docker-Container-Path-Stat"]
         except EngineRefused as error:
-            # The body of a HEAD is empty: a path below a file is a fault of 500 to the engine.
-            if error.status in (404, 500):
-                return None
-            raise
+            # The body of a HEAD is empty: a path below a file is a fault of 500 to the engine, and
+            # whether it is the container that is missing tells only its root.
+            if path == "/" or error.status not in (404, 500):
+                raise
+            await self.stat("/")
+            return None
         found = json.loads(base64.b64decode(told))
         return PathStat(found["mode"], found["linkTarget"])
 
@@ -129,6 +130,12 @@ class Files:
         if name != ".":
             await self._put(base, chain(folders, [self._folder(name), _END]), path)
 
+    async def give_folder(self, path: str) -> None:
+        """As `make_folder`; one that is there already is given to `owner` too."""
+        parent, name = posixpath.split(path)
+        await self.make_folder(parent)
+        await self._put(parent, iter([self._folder(name), _END]), path)
+
     async def _located(self, path: str) -> tuple[str, PathStat]:
         found = await self.stat(path)
         if found is not None and found.mode & _IS_LINK:
@@ -158,18 +165,18 @@ class Files:
         return base, name, iter([self._folder(path) for path in paths])
 
     async def _put(self, base: str, pieces: Iterator[bytes], target: str) -> None:
-        batches = _batches(pieces)
+        sent = Sent(pieces)
         try:
             await self.engine.call(
                 "PUT",
                 self._url,
                 query={"path": base, "noOverwriteDirNonDir": "1"},
-                content=_Sent(batches),
+                content=sent,
             )
         except (OSError, EngineRefused) as error:
             raise EnvironmentFailed(f"nothing can be put to {target!r}: {error}") from error
         finally:
-            await trio.to_thread.run_sync(batches.close)
+            await trio.to_thread.run_sync(sent.close)
 
     @asynccontextmanager
     async def _archive(self, path: str) -> AsyncIterator[BinaryIO]:
@@ -216,7 +223,7 @@ class _Pulled:
         batch = bytearray()
         async for piece in self.pieces:
             batch += piece
-            if len(batch) >= _BATCH_BYTES:
+            if len(batch) >= BATCH_BYTES:
                 break
         return bytes(batch)
 
@@ -228,30 +235,3 @@ def _only_file(stream: BinaryIO) -> bytes:
         if contents is None:
             raise EnvironmentFailed("the Docker Engine sent no file")
         return contents.read()
-
-
-def _batches(pieces: Iterator[bytes]) -> Generator[bytes]:
-    """The same bytes in larger pieces, so that few steps between threads are needed."""
-    batch = bytearray()
-    for piece in pieces:
-        batch += piece
-        if len(batch) >= _BATCH_BYTES:
-            yield bytes(batch)
-            batch.clear()
-    yield bytes(batch)
-
-
-@attrs.define(eq=False)
-class _Sent(httpx.AsyncByteStream):
-    """What is sent, made in worker threads. No generator, which a request that breaks off would
-    leave open."""
-
-    batches: Iterator[bytes]
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self
-
-    async def __anext__(self) -> bytes:
-        if batch := await trio.to_thread.run_sync(next, self.batches, b""):
-            return batch
-        raise StopAsyncIteration

@@ -1,8 +1,6 @@
-"""Images through the docker SDK, in worker threads: found, pulled with credentials, or built."""
+"""Images: found and pulled through the docker SDK, in worker threads, or built."""
 
-import hashlib
 import logging
-import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,17 +11,18 @@ import attrs
 import docker
 import requests.exceptions
 import trio
-from docker.errors import BuildError, DockerException, ImageNotFound
+from docker.errors import DockerException, ImageNotFound
 from trio.from_thread import check_cancelled
 
+from agentcompass.environments._docker_build import BUILT, Build
 from agentcompass.environments._docker_config import DockerConfig
 from agentcompass.environments._docker_container import Image
+from agentcompass.environments._docker_context import Context, read_context
 from agentcompass.errors import EnvironmentFailed
 from agentcompass.records.environment import EnvironmentSetup
 
 T = TypeVar("T")
 
-BUILT = "agentcompass-build"
 # Calls of the SDK at the same time; pulls and builds are the engine's work.
 _THREADS = 8
 _SILENT_SECONDS = 3600
@@ -75,15 +74,29 @@ class Images:
         return found
 
     async def _built(self, folder: Path, seconds: float | None) -> Image:
-        digest = await self._in_thread(_digest, folder, self.config)
-        name = f"{BUILT}:{digest}"
+        context = await self._in_thread(self._read, folder)
+        name = f"{BUILT}:{context.digest}"
         async with self._locks[name]:
             found = await self._in_thread(self._find, name)
             if found is None:
-                log.info("building an image from %s", folder)
-                found = await self._in_thread(self._build, name, folder, seconds)
-                log.info("built %s from %s", name, folder)
+                found = await self._build(name, context, seconds)
         return attrs.evolve(found, built=True)
+
+    async def _build(self, name: str, context: Context, seconds: float | None) -> Image:
+        build = Build(
+            name=name,
+            context=context,
+            dockerfile=self.config.dockerfile,
+            platform=self.config.platform,
+        )
+        async with self._limiter:
+            log.info("building an image from %s", context.folder)
+            await build.run(seconds)
+        log.info("built %s from %s", name, context.folder)
+        found = await self._in_thread(self._find, name)
+        if found is None:
+            raise EnvironmentFailed(f"{name}, which was built, is no longer on the Docker Engine")
+        return found
 
     async def _in_thread(self, work: Callable[..., T], *args: Any) -> T:
         # Given up on cancellation: what a thread waits for is the engine's.
@@ -114,23 +127,16 @@ class Images:
                 log.debug("pull of %s: %s %s", name, line.get("status"), line.get("progress", ""))
             return _image(name, client.images.get(name).attrs)
 
-    def _build(self, name: str, folder: Path, seconds: float | None) -> Image:
-        what = f"{folder / self.config.dockerfile} cannot be built"
-        with _client(what) as client:
-            try:
-                image, _ = client.images.build(
-                    path=str(folder),
-                    dockerfile=self.config.dockerfile,
-                    tag=name,
-                    rm=True,
-                    forcerm=True,
-                    platform=self.config.platform,
-                    labels={BUILT: "1"},
-                    timeout=None if seconds is None else int(seconds),
-                )
-            except BuildError as error:
-                raise EnvironmentFailed(f"{what}: {_last_words(error)}") from error
-            return _image(name, image.attrs)
+    def _read(self, folder: Path) -> Context:
+        try:
+            return read_context(
+                folder,
+                self.config.dockerfile,
+                salt=str(self.config.platform),
+                check=check_cancelled,
+            )
+        except (OSError, UnicodeDecodeError) as error:
+            raise EnvironmentFailed(f"{folder} cannot be built: {error}") from error
 
 
 @contextmanager
@@ -155,24 +161,3 @@ def _image(name: str, attributes: Mapping[str, Any]) -> Image:
 def _with_tag(name: str) -> str:
     last = name.rpartition("/")[2]
     return name if ":" in last or "@" in last else f"{name}:latest"
-
-
-def _last_words(error: BuildError) -> str:
-    lines = [str(line["stream"]).strip() for line in error.build_log if line.get("stream")]
-    return "; ".join([*filter(None, lines[-3:]), str(error.msg).strip()])
-
-
-def _digest(folder: Path, config: DockerConfig) -> str:
-    """What an image built from `folder` depends on, as far as it is here."""
-    found = hashlib.sha256(f"{config.dockerfile}\0{config.platform}".encode())
-    for path in sorted(folder.rglob("*")):
-        found.update(
-            f"\0{path.relative_to(folder)}\0{path.lstat().st_mode}\0".encode(
-                errors="surrogateescape"
-            )
-        )
-        if path.is_symlink():
-            found.update(os.fsencode(path.readlink()))
-        elif path.is_file():
-            found.update(path.read_bytes())
-    return found.hexdigest()[:16]

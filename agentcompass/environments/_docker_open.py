@@ -20,7 +20,7 @@ from agentcompass.environments._docker_exec import Runner
 from agentcompass.environments._docker_files import Files
 from agentcompass.environments._docker_network import Network, network_mode
 from agentcompass.environments._docker_session import DockerSession
-from agentcompass.environments._docker_users import ids_of
+from agentcompass.environments._docker_users import give_task_folders, ids_of
 from agentcompass.errors import EnvironmentFailed
 from agentcompass.protocols import SessionRequest
 
@@ -75,6 +75,7 @@ class Opening:
         files = attrs.evolve(files, owner=await ids_of(user, files))
         workdir = workdir_of(self.config, self.request, self.image)
         await files.make_folder(workdir)
+        await give_task_folders(files)
         shell = await files.exists(*_SH)
         runner = self._runner(shell, user)
         plan = self.request.plan

@@ -3,6 +3,9 @@
 from agentcompass.environments._docker_files import Files
 from agentcompass.errors import EnvironmentFailed
 
+# Harbor's folders, whose parent is root's.
+_OF_A_TASK = ("/tests", "/solution", "/logs", "/logs/agent", "/logs/verifier", "/logs/artifacts")
+
 
 async def ids_of(user: str, files: Files) -> tuple[int, int]:
     """User and group id of `user`, `user:group`, or numbers, by the container's own files.
@@ -26,6 +29,13 @@ async def ids_of(user: str, files: Files) -> tuple[int, int]:
             raise EnvironmentFailed(f"the image has no group {group!r}")
         return uid, gid
     return uid, 0 if found is None else int(found[3])
+
+
+async def give_task_folders(files: Files) -> None:
+    """Make what a task uses beside its working directory, where its user may not do so itself."""
+    if files.owner[0]:
+        for folder in _OF_A_TASK:
+            await files.give_folder(folder)
 
 
 async def _entries(path: str, files: Files) -> list[list[str]]:

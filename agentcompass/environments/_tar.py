@@ -133,15 +133,15 @@ class _Unpacking:
     def take(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> None:
         """Unpack one member, or leave it out, or refuse it."""
         path = self._path(member, member.name)
-        if not path and member.isdir():
-            self._folder(path, member)
-        elif not self.meter.leaves_out(path or posixpath.basename(self.root)):
-            self.meter.entry()
-            try:
+        try:
+            if not path and member.isdir():
+                self._folder(path, member)
+            elif not self.meter.leaves_out(path or posixpath.basename(self.root)):
+                self.meter.entry()
                 self._make_above(path, member)
                 self._put(path, archive, member)
-            except (OSError, ValueError) as error:
-                raise _refusal(member, f"cannot be unpacked: {error}") from error
+        except (OSError, ValueError) as error:
+            raise _refusal(member, f"cannot be unpacked: {error}") from error
 
     def finish(self) -> None:
         """Give folders their modes and times: last, since they may be read-only; from below."""

@@ -4,7 +4,7 @@ import os
 import posixpath
 import stat
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -14,9 +14,15 @@ from agentcompass.environments._transfer import Check
 
 
 def pack(
-    source: Path, *, name: str = ".", owner: tuple[int, int] = (0, 0), check: Check
+    source: Path,
+    *,
+    name: str = ".",
+    owner: tuple[int, int] = (0, 0),
+    paths: Iterable[str] | None = None,
+    check: Check,
 ) -> Iterator[bytes]:
-    """The archive, in pieces, of a file or of a folder and its contents, called `name` in it.
+    """The archive, in pieces, of a file or of a folder and its contents, called `name` in it;
+    with `paths` of these only, which are relative to the folder.
 
     Blocking; `check` is called before each piece and may raise to break off. Modes and times are
     kept, everything belongs to `owner` (user id, group id), links stay links, special files are
@@ -25,7 +31,7 @@ def pack(
     """
     source = Path(os.path.realpath(source, strict=True))
     with AsOwner() as lent:
-        for path in _walk(source, lent):
+        for path in _walk(source, lent) if paths is None else paths:
             info = tarfile.TarInfo(posixpath.join(name, path) if path else name)
             info.uid, info.gid = owner
             for piece in _member(source / path, info):

@@ -25,6 +25,8 @@ from agentcompass.protocols import Capabilities, SessionRequest
 from agentcompass.records.environment import NetworkPolicy
 from agentcompass.records.request import EnvironmentSpec
 
+# How long an engine may take to answer at all, where a person waits for it.
+_ANSWER_SECONDS = 10.0
 _SCRIPT = Path(__file__).with_name("docker_network_image.sh")
 
 
@@ -53,10 +55,12 @@ class Docker:
         self._has_helper = False
 
     async def preflight(self) -> None:
-        """Raise `UsageError` where no engine answers, or not to this user."""
+        """Raise `UsageError` where no engine answers, or not to this user, or where `mounts` name
+        what is not there: an engine would make an empty folder or a volume of it."""
         where = await trio.to_thread.run_sync(endpoint, os.environ)
+        await trio.to_thread.run_sync(_check_mounts, self.config.mounts, where.socket is not None)
         try:
-            async with Engine(where) as engine:
+            async with Engine(where, _ANSWER_SECONDS) as engine:
                 self._has_helper = await _has_image(engine, HELPER_IMAGE)
         except EngineSilent as error:
             raise UsageError(_remedy(where.host, error)) from error
@@ -116,7 +120,7 @@ class Docker:
     async def left_over(self) -> Sequence[Mapping[str, Any]]:
         """Every container of this package on the engine, by its labels, whoever made it."""
         where = await trio.to_thread.run_sync(endpoint, os.environ)
-        async with Engine(where) as engine:
+        async with Engine(where, _ANSWER_SECONDS) as engine:
             return await labelled(engine, where.host)
 
     async def close_resource(self, close_params: Mapping[str, Any]) -> None:
@@ -126,7 +130,7 @@ class Docker:
             raise EnvironmentFailed(f"{name!r} is not the name of a container of this package")
         environ = {**os.environ, **({"DOCKER_HOST": host} if isinstance(host, str) else {})}
         where = await trio.to_thread.run_sync(endpoint, environ)
-        async with Engine(where) as engine:
+        async with Engine(where, _ANSWER_SECONDS) as engine:
             await remove_container(engine, name)
 
 
@@ -138,6 +142,15 @@ async def _has_image(engine: Engine, name: str) -> bool:
             return False
         raise
     return True
+
+
+def _check_mounts(mounts: Sequence[str], is_here: bool) -> None:
+    for mount in mounts:
+        path = Path(mount.partition(":")[0])
+        if not path.is_absolute():
+            raise UsageError(f"--env-params: mounts: {str(path)!r} is not an absolute path")
+        if is_here and not path.exists():
+            raise UsageError(f"--env-params: mounts: {str(path)!r} does not exist on this host")
 
 
 def _remedy(host: str, error: EngineSilent) -> str:

@@ -1,6 +1,7 @@
 """The environments that the contract suite runs on, each as a factory of open sessions."""
 
 import re
+import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -36,11 +37,15 @@ class Provider:
         return request(**{"setup": setup, **options})
 
 
+# Tests elsewhere may use the same engine.
+RUN_ID = f"run-{uuid.uuid4().hex[:8]}"
+
+
 def request(*, keep: bool = False, role: str = "agent", **plan: Any) -> SessionRequest:
     """A request for a session whose plan has the given fields."""
     return SessionRequest(
         plan=EnvironmentPlan(id="under-test", **plan),
-        run_id="run-1",
+        run_id=RUN_ID,
         task_id="task-1",
         attempt=1,
         role=role,

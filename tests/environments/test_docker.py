@@ -14,7 +14,7 @@ from agentcompass.environments.docker import Docker, DockerConfig
 from agentcompass.errors import EnvironmentFailed, UsageError
 from agentcompass.records.environment import EnvironmentSetup, NetworkPolicy, Resources
 from agentcompass.records.request import EnvironmentSpec
-from tests.contract.environment import request
+from tests.contract.environment import RUN_ID, request
 from tests.contract.test_processes import TREE
 from tests.docker_engine import BOOKWORM, BUSYBOX, NO_ENGINE, NO_SHELL, containers, docker, inspect
 from tests.environments.docker_sessions import make, opened
@@ -160,7 +160,7 @@ async def test_labels_tell_whose_a_container_is():
     async with opened() as session:
         labels = inspect(session.name)["Config"]["Labels"]
 
-    assert labels["agentcompass.run"] == "run-1"
+    assert labels["agentcompass.run"] == RUN_ID
     assert labels["agentcompass.task"] == "task-1"
     assert labels["agentcompass.attempt"] == "1"
 
@@ -238,7 +238,7 @@ async def test_a_missing_image_is_named_with_the_remedy():
 
 
 async def test_an_image_that_cannot_stay_up_leaves_nothing():
-    before = containers()
+    before = containers(run=RUN_ID)
     with pytest.raises(EnvironmentFailed, match="unable to find user nobody-knows"):
         async with opened(config={"user": "nobody-knows"}):
             pass
@@ -246,19 +246,19 @@ async def test_an_image_that_cannot_stay_up_leaves_nothing():
         async with opened(config={"network": "no-such-network"}):
             pass
 
-    assert containers() == before
+    assert containers(run=RUN_ID) == before
 
 
 async def test_an_open_that_is_cancelled_at_any_moment_leaves_no_container():
     """Fails where the creation itself is cancelled: the engine goes on with it."""
-    before = set(containers())
-    for hundredths in range(40):
+    before = set(containers(run=RUN_ID))
+    for hundredths in range(0, 40, 2):
         with trio.move_on_after(hundredths / 100):
             session = await make().open(request(setup=EnvironmentSetup(image=BOOKWORM)))
             await session.aclose()
     await trio.sleep(0.5)
 
-    assert set(containers()) <= before
+    assert set(containers(run=RUN_ID)) <= before
 
 
 async def test_no_engine_is_one_line_with_the_remedy(tmp_path, monkeypatch):
@@ -309,3 +309,39 @@ async def test_a_task_without_an_image_says_what_to_do():
     with pytest.raises(EnvironmentFailed, match="names no image"):
         async with opened(setup=EnvironmentSetup()):
             pass
+
+
+async def test_a_container_that_was_removed_is_told_from_a_path_that_is_missing(tmp_path):
+    """Fails where what the engine says of either counts as a missing path: then `write` looks for
+    an existing parent for ever, and artifacts that are lost look like artifacts of none."""
+    (tmp_path / "file").write_text("x")
+    async with opened() as session:
+        for path in ("/none", "/etc/passwd/none"):
+            with pytest.raises(FileNotFoundError):
+                await session.read(path)
+        docker("rm", "--force", session.name)
+        for operation in (
+            lambda: session.read("/none"),
+            lambda: session.download("/none", tmp_path / "to"),
+            lambda: session.write("/a/b", b"x"),
+            lambda: session.upload(tmp_path / "file", "/a/b"),
+        ):
+            with trio.fail_after(20), pytest.raises(EnvironmentFailed, match="somebody removed it"):
+                await operation()
+
+
+async def test_a_user_that_is_not_root_has_the_folders_of_a_task(tmp_path):
+    """Also where the image has some of them, as root's."""
+    (tmp_path / "Dockerfile").write_text(
+        f"FROM {BOOKWORM}\nRUN mkdir -p /logs/agent /tests && touch /tests/old\nUSER nobody\n"
+    )
+    script = """
+    for folder in /logs/agent /logs/verifier /logs/artifacts /tests /solution; do
+        mkdir -p $folder && touch $folder/mine || exit 1
+    done
+    rm /tests/old && mkdir /logs/more
+    """
+    async with opened(setup=EnvironmentSetup(build_context=str(tmp_path))) as session:
+        told = await session.exec(script)
+
+    assert told.ok, told.stderr

@@ -87,6 +87,16 @@ def test_a_process_is_alive_until_it_ends_and_unknown_elsewhere():
     assert is_alive(f"elsewhere/{os.getpid()}/x") is None
 
 
+def test_a_process_of_another_boot_or_pid_namespace_of_the_same_host_name_is_unknown():
+    """Fails where its number is looked up here: then what a live run uses looks left over."""
+    host, pid, started = this_process().split("/")
+    boot, namespace, ticks = started.split(".")
+
+    assert is_alive(f"{host}/{pid}/{boot}.{int(namespace) + 1}.{ticks}") is None
+    assert is_alive(f"{host}/{pid}/00000000.{namespace}.{ticks}") is None
+    assert is_alive(f"{host}/{pid}/{boot}.{namespace}.{ticks}1") is False
+
+
 @pytest.mark.parametrize("owner", ["", "x", "x/y", "//", "x/1/"])
 def test_an_owner_that_is_none_is_unknown(owner):
     assert is_alive(owner) is None
