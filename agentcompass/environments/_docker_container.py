@@ -54,6 +54,10 @@ def create_body(
         "Labels": labels(request),
         "HostConfig": {
             "Init": True,
+            # By raw packets a task would get past every rule, and by a mark for the helper.
+            "CapDrop": ["NET_RAW"],
+            # Root inside may look into the processes of others only with this.
+            "CapAdd": ["SYS_PTRACE"],
             "NetworkMode": network,
             "Binds": config.mounts,
             **_limits(config, request.plan.resources),
