@@ -30,6 +30,7 @@ def test_a_size_is_read_as_docker_spells_it(text, size):
         ({"mounts": ("here",)}, "mounts: expected HOST"),
         ({"mounts": ("/a:relative",)}, "mounts: expected HOST"),
         ({"cpus": -1.0}, "cpus"),
+        ({"dns": ("192.0.2.1", "dns.example.org")}, "dns: expected IPv4"),
         ({"sandbox_start_timeout": -1.0}, "sandbox_start_timeout"),
     ],
 )
