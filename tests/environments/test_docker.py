@@ -280,16 +280,19 @@ async def test_a_missing_image_is_named_with_the_remedy():
             await provider.check(wish)
 
 
-async def test_an_image_that_cannot_stay_up_leaves_nothing():
-    before = containers()
-    with pytest.raises(EnvironmentFailed, match="unable to find user nobody-knows"):
-        async with opened(config={"user": "nobody-knows"}):
-            pass
-    with pytest.raises(EnvironmentFailed, match=r"Docker says"):
-        async with opened(config={"network": "no-such-network"}):
-            pass
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ({"user": "nobody-knows"}, "unable to find user nobody-knows"),
+        ({"network": "no-such-network"}, "Docker says"),
+    ],
+)
+async def test_an_image_that_cannot_stay_up_leaves_nothing(config, told):
+    asked = request(setup=EnvironmentSetup(image=BOOKWORM))
+    with pytest.raises(EnvironmentFailed, match=told):
+        await make(**config).open(asked)
 
-    assert containers() == before
+    assert PREFIX + asked.resource.id not in containers()
 
 
 async def test_an_open_that_is_cancelled_at_any_moment_leaves_no_container():
