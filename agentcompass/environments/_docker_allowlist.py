@@ -11,16 +11,24 @@ from agentcompass.errors import EnvironmentFailed
 _NAME = re.compile(r"(?!-)[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
 _PORTS = range(1, 65536)
 _TABLE = "inet agentcompass"
+_WEB_PORTS = (80, 443)
+# On the sockets of the helper; a task without CAP_NET_ADMIN and CAP_NET_RAW can set none.
+MARK = 0xA6E27
+# What was redirected still counts as leaving by the interface that it was meant for.
+_TO_HELPER = "ip daddr 127.0.0.1 accept"
 # Added, so that it can be deleted: a table must be there for that.
 NO_RULES = f"table {_TABLE}\ndelete table {_TABLE}\n"
 
 
 @attrs.frozen
 class Allowed:
-    """One entry of an allowlist: a host name, or a network (an address is the smallest one)."""
+    """One entry of an allowlist: a host name, a network (an address is the smallest one), or a
+    domain below which every host is meant.
+    """
 
     name: str = ""
     network: str = ""
+    domain: str = ""
     port: int | None = None
 
 
@@ -35,13 +43,13 @@ def _entry(text: str) -> Allowed:
         return Allowed(network=str(ipaddress.ip_network(bare, strict=False)), port=port)
     except ValueError:
         pass
+    name = bare.removeprefix("*.")
+    if not _NAME.fullmatch(name):
+        raise EnvironmentFailed(f"allowed_hosts: {text!r} is no host, *.host, address or CIDR")
+    name = name.rstrip(".").lower()
     if bare.startswith("*."):
-        raise EnvironmentFailed(
-            f"network mode allowlist on docker cannot enforce {text!r}: name each host of it"
-        )
-    if not _NAME.fullmatch(bare):
-        raise EnvironmentFailed(f"allowed_hosts: {text!r} is no host, address or CIDR")
-    return Allowed(name=bare.rstrip(".").lower(), port=port)
+        return Allowed(domain=name, port=port)
+    return Allowed(name=name, port=port)
 
 
 def _split_port(text: str) -> tuple[str, int | None]:
@@ -53,24 +61,37 @@ def _split_port(text: str) -> tuple[str, int | None]:
     return text.removeprefix("[").removesuffix("]"), None
 
 
-def rules(entries: Iterable[Allowed], addresses: Mapping[str, Sequence[str]]) -> str:
+def patterns(entries: Iterable[Allowed]) -> list[tuple[str, tuple[int, ...]]]:
+    """Each domain with the ports on which hosts below it may be reached."""
+    return [
+        (entry.domain, _WEB_PORTS if entry.port is None else (entry.port,))
+        for entry in entries
+        if entry.domain
+    ]
+
+
+def rules(entries: Sequence[Allowed], addresses: Mapping[str, Sequence[str]]) -> str:
     """The rules, for nft(8), that let pass what goes to and comes from the entries, and no more.
 
-    Stateless, so that a connection from before the switch ends as well. Docker's own resolver, at
-    127.0.0.11, would carry questions out.
+    Stateless, so that a connection from before the switch ends as well; but for the helper's own.
+    Docker's own resolver, at 127.0.0.11, would carry questions out.
     """
     outward, inward = [], []
     for entry in entries:
-        for network in [entry.network] if entry.network else addresses[entry.name]:
+        for network in [entry.network] if entry.network else addresses.get(entry.name, ()):
             family = "ip6" if ":" in network else "ip"
             port = "" if entry.port is None else f" th dport {entry.port}"
             proto = "" if entry.port is None else " meta l4proto { tcp, udp }"
             outward.append(f"{family} daddr {network}{proto}{port} accept")
             inward.append(f"{family} saddr {network}{proto}{port.replace('dport', 'sport')} accept")
+    ports = sorted({port for _, ports in patterns(entries) for port in ports})
     return f"""{NO_RULES}table {_TABLE} {{
+    {_redirection(outward, ports) if ports else ""}
     chain outward {{
         type filter hook output priority 0; policy drop;
+        {f"meta mark {MARK} ct mark set {MARK} accept" if ports else ""}
         ip daddr 127.0.0.11 drop
+        {_TO_HELPER if ports else ""}
         oif lo accept
         {_lines(outward)}
         reject
@@ -78,10 +99,27 @@ def rules(entries: Iterable[Allowed], addresses: Mapping[str, Sequence[str]]) ->
     chain inward {{
         type filter hook input priority 0; policy drop;
         iif lo accept
+        {f"ct mark {MARK} accept" if ports else ""}
         {_lines(inward)}
     }}
 }}
 """
+
+
+def _redirection(allowed: Sequence[str], ports: Sequence[int]) -> str:
+    """Sends DNS, and connections that no address allows, to the helper, which fills in where.
+
+    Before the rules by which Docker sends questions to its own resolver (priority -100).
+    """
+    return f"""chain redirected {{
+        type nat hook output priority -110;
+        meta mark {MARK} accept
+        ip daddr 127.0.0.11 udp dport 53 redirect to :$resolver
+        oif lo accept
+        {_lines(allowed)}
+        meta nfproto ipv4 udp dport 53 redirect to :$resolver
+        meta nfproto ipv4 tcp dport {{ {", ".join(map(str, ports))} }} redirect to :$proxy
+    }}"""
 
 
 def hosts_lines(addresses: Mapping[str, Sequence[str]]) -> str:

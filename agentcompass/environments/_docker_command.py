@@ -27,7 +27,6 @@ class Command:
     cwd: str = "/"
     env: tuple[str, ...] = attrs.field(default=(), repr=False)
     user: str = ""
-    privileged: bool = False
     token: str = attrs.field(factory=lambda: uuid.uuid4().hex)
 
     def body(self) -> dict[str, object]:
@@ -39,7 +38,6 @@ class Command:
             "Env": [*self.env, f"{EXEC}={self.token}"],
             "WorkingDir": self.cwd,
             "User": self.user,
-            "Privileged": self.privileged,
         }
 
 

@@ -1,5 +1,6 @@
 """The parameters of environment `docker`."""
 
+import ipaddress
 import re
 from decimal import Decimal
 from typing import Any, Literal
@@ -40,6 +41,14 @@ def _are_mounts(_: object, __: Any, value: tuple[str, ...]) -> None:
         parts = mount.split(":")
         if len(parts) not in (2, 3) or not all(parts) or not parts[1].startswith("/"):
             raise ValueError(f"mounts: expected HOST:CONTAINER or HOST:CONTAINER:ro, got {mount!r}")
+
+
+def _are_addresses(_: object, __: Any, value: tuple[str, ...]) -> None:
+    for address in value:
+        try:
+            ipaddress.IPv4Address(address)
+        except ValueError as error:
+            raise ValueError(f"dns: expected IPv4 addresses, got {address!r}") from error
 
 
 def _parameter(default: Any, meaning: str, unit: str, validator: Any = None) -> Any:
@@ -113,6 +122,12 @@ class DockerConfig:
     )
     network: str = _parameter(
         "bridge", "The network of a container under policy public or allowlist.", "network name"
+    )
+    dns: tuple[str, ...] = _parameter(
+        (),
+        "DNS servers of a container, IPv4; where there are none, those that the engine gives.",
+        "addresses",
+        _are_addresses,
     )
     output_limit_bytes: int = _parameter(
         2**20,

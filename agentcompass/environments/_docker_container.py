@@ -15,6 +15,8 @@ RUN, TASK, ATTEMPT = "agentcompass.run", "agentcompass.task", "agentcompass.atte
 ROLE, OWNER, DIRECTORY = "agentcompass.role", "agentcompass.owner", "agentcompass.directory"
 
 PREFIX = "agentcompass-"
+# What the name of a session's helper ends with; it begins with that of the session's container.
+HELPER = "-network"
 
 # Every `sleep` understands it, as it does not `infinity`; the image's entry point is put aside.
 _STAY = ("sleep", "2147483647")
@@ -54,6 +56,11 @@ def create_body(
         "Labels": labels(request),
         "HostConfig": {
             "Init": True,
+            # By raw packets a task would get past every rule, and by a mark for the helper.
+            "CapDrop": ["NET_RAW"],
+            # Root inside may look into the processes of others only with this.
+            "CapAdd": ["SYS_PTRACE"],
+            "Dns": config.dns,
             "NetworkMode": network,
             "Binds": config.mounts,
             **_limits(config, request.plan.resources),

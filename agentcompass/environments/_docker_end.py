@@ -4,7 +4,7 @@ import time
 
 import trio
 
-from agentcompass.environments._docker_container import why_not_running
+from agentcompass.environments._docker_container import HELPER, why_not_running
 from agentcompass.environments._docker_engine import Engine, EngineRefused
 from agentcompass.environments._docker_frames import STDERR, STDOUT, Frames
 from agentcompass.errors import EnvironmentFailed
@@ -58,6 +58,12 @@ async def remove_container(engine: Engine, name: str) -> None:
             await _wait_gone(engine, name)
         elif error.status != 404:
             raise
+
+
+async def remove_session(engine: Engine, name: str) -> None:
+    """Remove the container of a session, and the helper that it may have."""
+    await remove_container(engine, name)
+    await remove_container(engine, name + HELPER)
 
 
 async def _wait_gone(engine: Engine, name: str) -> None:

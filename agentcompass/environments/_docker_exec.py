@@ -40,7 +40,6 @@ class Runner:
     cleanup: CleanupClock
     is_closed: bool = attrs.field(default=False, init=False)
     lost: str | None = attrs.field(default=None, init=False)
-    _may_be_privileged: bool = attrs.field(default=True, init=False)
 
     async def run(self, command: Command, seconds: float | None) -> ExecResult:
         """Run a command to its end, or to the end of its processes after `seconds` or a
@@ -135,9 +134,7 @@ class Runner:
     async def _end_each(self, exec_id: str, command: Command) -> State | None:
         mode = "marked"
         while not self.is_closed:
-            if not await self.script(
-                END_FAMILY, command.token, f"{self.grace_seconds:g}", mode, user=command.user
-            ):
+            if not await self.script(END_FAMILY, command.token, f"{self.grace_seconds:g}", mode):
                 return None
             state = await self._state(exec_id)
             if state.exit_code is not None:
@@ -147,21 +144,15 @@ class Runner:
             await trio.sleep(_BETWEEN_LOOKS_SECONDS)
         return State(None, 0)
 
-    async def script(self, text: str, *arguments: str, user: str = "") -> bool:
-        """Whether a script could be run with the rights to see and end all processes."""
+    async def script(self, text: str, *arguments: str) -> bool:
+        """Whether a script could be run as the container's root, who may see and end everybody.
+
+        Without a right that the task's own root lacks: the shell may be one that the task made.
+        """
         if self.shell is None:
             return False
         argv = (self.shell, "-c", text, "sh", *arguments)
-        if self._may_be_privileged:
-            # Root inside may look into the processes of others only with this.
-            code = await self._quietly(Command(argv=argv, user="0", privileged=True))
-            if code is not None:
-                return code == 0
-            self._may_be_privileged = False
-        # An engine that lacks rights itself cannot give them on; then each sees to their own.
-        users = dict.fromkeys(("0", user or self.user or "0"))
-        codes = [await self._quietly(Command(argv=argv, user=user)) for user in users]
-        return not any(code is None or code for code in codes)
+        return await self._quietly(Command(argv=argv, user="0")) == 0
 
     async def _quietly(self, command: Command) -> int | None:
         """The exit code of a command that ends by itself, None where it cannot be started."""

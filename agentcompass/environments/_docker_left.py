@@ -7,6 +7,7 @@ from typing import Any
 from agentcompass.environments._docker_container import (
     ATTEMPT,
     DIRECTORY,
+    HELPER,
     OWNER,
     PREFIX,
     RUN,
@@ -19,11 +20,17 @@ async def labelled(engine: Engine, host: str) -> list[Mapping[str, Any]]:
     """Each container as an entry of the journal has it, with its run and the run's directory."""
     query = {"all": "1", "filters": {"label": [RUN]}}
     found = await engine.call("GET", "/containers/json", query=query)
-    return [_entry(container, host) for container in found]
+    by_name = {container["Names"][0].lstrip("/"): container for container in found}
+    # A helper whose session is gone stands for it: both are removed by one name.
+    helpers = {
+        name.removesuffix(HELPER): it for name, it in by_name.items() if name.endswith(HELPER)
+    }
+    sessions = {name: it for name, it in by_name.items() if not name.endswith(HELPER)}
+    return [_entry(name, it, host) for name, it in {**helpers, **sessions}.items()]
 
 
-def _entry(container: Mapping[str, Any], host: str) -> Mapping[str, Any]:
-    name, labels = container["Names"][0].lstrip("/"), container["Labels"]
+def _entry(name: str, container: Mapping[str, Any], host: str) -> Mapping[str, Any]:
+    labels = container["Labels"]
     created = dt.datetime.fromtimestamp(container["Created"], dt.UTC).isoformat()
     attempt = labels.get(ATTEMPT, "")
     return {

@@ -1,6 +1,7 @@
 """Makes a container and a session on it, or leaves none."""
 
 import logging
+from collections.abc import Sequence
 
 import attrs
 import trio
@@ -14,11 +15,12 @@ from agentcompass.environments._docker_container import (
     user_of,
     workdir_of,
 )
-from agentcompass.environments._docker_end import death, remove_container
+from agentcompass.environments._docker_end import death, remove_session
 from agentcompass.environments._docker_engine import Engine
 from agentcompass.environments._docker_exec import Runner
 from agentcompass.environments._docker_files import Files
-from agentcompass.environments._docker_network import Network, network_mode
+from agentcompass.environments._docker_helper import Helper
+from agentcompass.environments._docker_network import Network, network_mode, resolvers_of
 from agentcompass.environments._docker_session import DockerSession
 from agentcompass.environments._docker_users import give_task_folders, ids_of
 from agentcompass.errors import EnvironmentFailed
@@ -79,7 +81,7 @@ class Opening:
         shell = await files.exists(*_SH)
         runner = self._runner(shell, user)
         plan = self.request.plan
-        network = self._network(runner)
+        network = self._network(runner, await self._resolvers(files))
         await network.enforce(plan.network_policy)
         return DockerSession(
             engine=self.engine,
@@ -106,20 +108,34 @@ class Opening:
             cleanup=self.request.cleanup,
         )
 
-    def _network(self, runner: Runner) -> Network:
+    async def _resolvers(self, files: Files) -> Sequence[str]:
+        """Asked for before a task runs, which could name others."""
+        if self.config.dns:
+            return self.config.dns
+        try:
+            return resolvers_of((await files.read("/etc/resolv.conf")).decode(errors="replace"))
+        except FileNotFoundError:
+            return ()
+
+    def _network(self, runner: Runner, resolvers: Sequence[str]) -> Network:
         return Network(
             engine=self.engine,
             name=self.name,
             network=self.config.network,
             policy=self.request.plan.network_policy,
-            labels=labels(self.request),
+            resolvers=resolvers,
+            helper=Helper(
+                engine=self.engine,
+                container=self.name,
+                labels=labels(self.request),
+                cleanup=self.request.cleanup,
+            ),
             runner=runner,
-            cleanup=self.request.cleanup,
         )
 
     async def _undo(self) -> None:
         try:
-            await remove_container(self.engine, self.name)
+            await remove_session(self.engine, self.name)
         except EnvironmentFailed as error:
             log.warning("container %s may be left over: %s", self.name, error)
             await self.request.resource.release_failed(str(error))

@@ -13,7 +13,7 @@ from agentcompass.environments._docker_command import Command
 from agentcompass.environments._docker_end import (
     death,
     out_of_memory_kills,
-    remove_container,
+    remove_session,
 )
 from agentcompass.environments._docker_engine import Engine
 from agentcompass.environments._docker_exec import Runner
@@ -137,7 +137,7 @@ class DockerSession:
     async def _remove(self) -> None:
         await self.resource.releasing()
         try:
-            await remove_container(self.engine, self.name)
+            await remove_session(self.engine, self.name)
         except EnvironmentFailed as error:
             await self.resource.release_failed(str(error))
             raise

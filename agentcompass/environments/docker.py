@@ -13,11 +13,11 @@ from agentcompass.environments._docker_allowlist import parse
 from agentcompass.environments._docker_config import DockerConfig
 from agentcompass.environments._docker_connect import endpoint
 from agentcompass.environments._docker_container import PREFIX
-from agentcompass.environments._docker_end import remove_container
+from agentcompass.environments._docker_end import remove_session
 from agentcompass.environments._docker_engine import Engine, EngineRefused, EngineSilent
+from agentcompass.environments._docker_helper import HELPER_IMAGE
 from agentcompass.environments._docker_images import Images
 from agentcompass.environments._docker_left import labelled
-from agentcompass.environments._docker_network import HELPER_IMAGE
 from agentcompass.environments._docker_open import Opening
 from agentcompass.environments._docker_session import DockerSession
 from agentcompass.errors import EnvironmentFailed, UsageError
@@ -39,7 +39,6 @@ class Docker:
     capabilities = Capabilities(
         network_modes=frozenset({"public", "no-network", "allowlist"}),
         switches_network=True,
-        host_patterns=False,
         gives=frozenset(
             {"image", "build_context", "build_timeout_seconds", "workdir", "user", "os"}
             | {"cpu", "memory_mb", "gpu"}
@@ -131,7 +130,7 @@ class Docker:
         environ = {**os.environ, **({"DOCKER_HOST": host} if isinstance(host, str) else {})}
         where = await trio.to_thread.run_sync(endpoint, environ)
         async with Engine(where, _ANSWER_SECONDS) as engine:
-            await remove_container(engine, name)
+            await remove_session(engine, name)
 
 
 async def _has_image(engine: Engine, name: str) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from agentcompass.environments._docker_container import PREFIX
 from agentcompass.environments.docker import Docker, DockerConfig
 from agentcompass.errors import EnvironmentFailed, UsageError
 from agentcompass.records.environment import EnvironmentSetup, NetworkPolicy, Resources
@@ -73,6 +74,48 @@ async def test_processes_of_another_user_end_too():
 
         assert result.timed_out
         assert alive(mark) == []
+
+
+BECOMES_ANOTHER = """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.setuid(65534)
+        time.sleep(60)
+    os._exit(0)
+time.sleep(60)
+"""
+
+
+async def test_an_orphan_that_became_another_user_ends_too():
+    """Fails where root of the container may not look into every process."""
+    mark = new_mark()
+    async with opened() as session:
+        result = await session.exec(
+            ["python3", "-c", BECOMES_ANOTHER], env={"MARK": mark}, timeout_seconds=0.5
+        )
+        assert result.timed_out
+        assert alive(mark) == []
+
+
+SPY = """
+cp /bin/sh /bin/real-sh && rm /bin/sh
+printf '#!/bin/real-sh\\ngrep CapEff /proc/self/status >>/tmp/caps\\nexec real-sh "$@"\\n' >/bin/sh
+chmod 755 /bin/sh
+"""
+
+
+async def test_a_shell_that_a_task_put_in_place_gets_no_more_rights_than_the_task():
+    """Fails on an engine with all rights of its own where processes are ended with them."""
+    async with opened() as session:
+        await session.exec(SPY)
+        assert (await session.exec("sleep 5", timeout_seconds=0.2)).timed_out
+        of_scripts = (await session.read("/tmp/caps")).decode().splitlines()
+        own = (await session.exec(["grep", "CapEff", "/proc/self/status"])).stdout.strip()
+
+    assert of_scripts
+    assert set(of_scripts) == {own}
 
 
 async def test_without_a_shell_the_container_is_killed_and_said_to_be_lost():
@@ -237,28 +280,33 @@ async def test_a_missing_image_is_named_with_the_remedy():
             await provider.check(wish)
 
 
-async def test_an_image_that_cannot_stay_up_leaves_nothing():
-    before = containers(run=RUN_ID)
-    with pytest.raises(EnvironmentFailed, match="unable to find user nobody-knows"):
-        async with opened(config={"user": "nobody-knows"}):
-            pass
-    with pytest.raises(EnvironmentFailed, match=r"Docker says"):
-        async with opened(config={"network": "no-such-network"}):
-            pass
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ({"user": "nobody-knows"}, "unable to find user nobody-knows"),
+        ({"network": "no-such-network"}, "Docker says"),
+    ],
+)
+async def test_an_image_that_cannot_stay_up_leaves_nothing(config, told):
+    asked = request(setup=EnvironmentSetup(image=BOOKWORM))
+    with pytest.raises(EnvironmentFailed, match=told):
+        await make(**config).open(asked)
 
-    assert containers(run=RUN_ID) == before
+    assert PREFIX + asked.resource.id not in containers()
 
 
 async def test_an_open_that_is_cancelled_at_any_moment_leaves_no_container():
     """Fails where the creation itself is cancelled: the engine goes on with it."""
-    before = set(containers(run=RUN_ID))
+    names = set()
     for hundredths in range(0, 40, 2):
+        asked = request(setup=EnvironmentSetup(image=BOOKWORM))
+        names.add(PREFIX + asked.resource.id)
         with trio.move_on_after(hundredths / 100):
-            session = await make().open(request(setup=EnvironmentSetup(image=BOOKWORM)))
+            session = await make().open(asked)
             await session.aclose()
     await trio.sleep(0.5)
 
-    assert set(containers(run=RUN_ID)) <= before
+    assert names & set(containers()) == set()
 
 
 async def test_no_engine_is_one_line_with_the_remedy(tmp_path, monkeypatch):

@@ -38,6 +38,7 @@ def test_a_size_is_read_as_docker_spells_it(text, size):
         ({"memory": "0.1b"}, "memory"),
         ({"memory": f"{2**63}"}, "memory"),
         ({"memory": "9" * 400 + "g"}, "memory"),
+        ({"dns": ("192.0.2.1", "dns.example.org")}, "dns: expected IPv4"),
         ({"sandbox_start_timeout": -1.0}, "sandbox_start_timeout"),
     ],
 )

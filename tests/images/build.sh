@@ -61,9 +61,9 @@ for name in bookworm busybox noshell; do
 done
 
 # The helper of network mode allowlist, by the script that ships.
-if docker image inspect agentcompass-network:1 >/dev/null 2>&1; then
-  echo "cached agentcompass-network:1"
+if docker image inspect agentcompass-network:2 >/dev/null 2>&1; then
+  echo "cached agentcompass-network:2"
 else
   as_root sh "$here/../../agentcompass/environments/docker_network_image.sh" >/dev/null
-  echo "built agentcompass-network:1"
+  echo "built agentcompass-network:2"
 fi
