@@ -53,7 +53,7 @@ class Judge:
         for number in plan.numbers:
             if number not in kept:
                 return False
-            if plan.strategy == "pass" and succeeded(kept[number]):
+            if plan.strategy == "pass" and kept[number].succeeded:
                 return True
         return True
 
@@ -87,12 +87,6 @@ class Judge:
 
 def _fatal(result: AttemptResult) -> list[Issue]:
     return [issue for issue in result.issues if issue.severity == "fatal"]
-
-
-def succeeded(result: AttemptResult) -> bool:
-    """Whether an attempt solved its task, which under strategy `pass` ends it."""
-    fatal = highest_severity(result.issues) == "fatal"
-    return not fatal and result.metrics.get("correct") is True
 
 
 def why_not_resumable(

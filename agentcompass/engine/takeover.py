@@ -10,9 +10,9 @@ import trio
 from agentcompass.engine.events import emit_run
 from agentcompass.engine.job import Run
 from agentcompass.engine.loading import judge_of
-from agentcompass.engine.observed import severity_of, task_header
+from agentcompass.engine.observed import task_header
 from agentcompass.errors import StoreError
-from agentcompass.records.attempt import TaskHeader
+from agentcompass.records.attempt import TaskHeader, severity_of
 from agentcompass.records.task import TaskSpec
 from agentcompass.store.reuse_source import ReuseSource
 

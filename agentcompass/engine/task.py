@@ -11,12 +11,11 @@ from agentcompass.deadlines import CleanupClock, cleanup
 from agentcompass.engine.attempt import AttemptJob
 from agentcompass.engine.events import TaskEvents
 from agentcompass.engine.job import Run
-from agentcompass.engine.observed import observations, severity_of, task_header
+from agentcompass.engine.observed import observations, task_header
 from agentcompass.engine.results import unsaved_result
-from agentcompass.engine.reuse import succeeded
 from agentcompass.errors import StoreError
 from agentcompass.metrics.observations import TaskObservations
-from agentcompass.records.attempt import AttemptResult, TaskHeader
+from agentcompass.records.attempt import AttemptResult, TaskHeader, severity_of
 from agentcompass.records.issue import Issue, gravest
 from agentcompass.records.task import TaskSpec
 
@@ -98,7 +97,7 @@ async def _run_attempts(
         for number in plan.numbers:
             if number not in results:
                 await run_and_save(number)
-            if succeeded(results[number]):
+            if results[number].succeeded:
                 break
         return
     async with trio.open_nursery() as nursery:

@@ -3,7 +3,7 @@
 import math
 import shlex
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import attrs
 
@@ -27,6 +27,38 @@ umask 077
 mktemp -d "${{TMPDIR:-/tmp}}/agentcompass-agent.XXXXXX" || exit 1
 {command} --version </dev/null 2>/dev/null | head -n 1
 """
+
+
+def parameter(default: Any, help_text: str, unit: str = "") -> Any:
+    """One parameter of a program, with what `config docs` says of it."""
+    return attrs.field(default=default, metadata={"help": help_text, "unit": unit})
+
+
+@attrs.frozen(kw_only=True)
+class CliConfig:
+    """How a program is installed; a subclass adds how it is started."""
+
+    version: str = parameter("latest", "Of the npm package, where it has to be installed.")
+    install_timeout: float = parameter(
+        600.0, "Time to install it; 0 does not, and on host_process it is never installed.", "s"
+    )
+
+
+class CliHarness:
+    """Starts one program for each execution; a subclass names it, with its `Config`."""
+
+    id: ClassVar[str]
+    program: ClassVar[type[Any]]
+    needs_model: ClassVar[bool] = True
+    default_run_timeout_seconds: ClassVar[float | None] = None
+
+    def __init__(self, config: CliConfig) -> None:
+        self.config = config
+
+    def start(self, session: Session, context: AgentContext) -> "CliAgent":
+        """An agent for one execution."""
+        program = self.program(config=self.config)
+        return _agent_of(program, self.id, self.config.install_timeout, session, context)
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -141,7 +173,7 @@ class CliAgent:
         )
 
 
-def agent_of(
+def _agent_of(
     program: Program, harness: str, install_seconds: float, session: Session, context: AgentContext
 ) -> CliAgent:
     """An agent for one execution; raises `HarnessFailed` without a model."""

@@ -8,46 +8,18 @@ from typing import Any, ClassVar
 import attrs
 
 from agentcompass.harnesses._claude_events import read_claude
-from agentcompass.harnesses._cli_agent import CliAgent, agent_of
+from agentcompass.harnesses._cli_agent import CliConfig, CliHarness, parameter
 from agentcompass.harnesses._cli_program import Launch
-from agentcompass.protocols import AgentContext, Session
 from agentcompass.records.request import ModelSpec
 
 
-def _parameter(default: Any, help_text: str, unit: str = "") -> Any:
-    return attrs.field(default=default, metadata={"help": help_text, "unit": unit})
-
-
 @attrs.frozen(kw_only=True)
-class ClaudeCodeConfig:
+class ClaudeCodeConfig(CliConfig):
     """How the program is installed and started."""
 
-    version: str = _parameter("latest", "Of the npm package, where it has to be installed.")
-    install_timeout: float = _parameter(
-        600.0, "Time to install it; 0 does not, and on host_process it is never installed.", "s"
-    )
-    max_turns: int = _parameter(400, "Turns after which it stops by itself.", "turns")
-    append_system_prompt: str | None = _parameter(None, "Added to its own system prompt.")
-    max_output_tokens: int | None = _parameter(None, "Of one reply.", "tokens")
-
-
-class ClaudeCode:
-    """Starts `claude -p` once; the task is its prompt, its last word the answer."""
-
-    id: ClassVar[str] = "claude_code"
-    description: ClassVar[str] = "Claude Code, the command-line agent, in the environment"
-    Config: ClassVar[type[Any]] = ClaudeCodeConfig
-    needs_model: ClassVar[bool] = True
-    protocols: ClassVar[Sequence[str]] = ("anthropic",)
-    default_run_timeout_seconds: ClassVar[float | None] = None
-
-    def __init__(self, config: ClaudeCodeConfig) -> None:
-        self.config = config
-
-    def start(self, session: Session, context: AgentContext) -> CliAgent:
-        """An agent for one execution."""
-        program = ClaudeProgram(config=self.config)
-        return agent_of(program, self.id, self.config.install_timeout, session, context)
+    max_turns: int = parameter(400, "Turns after which it stops by itself.", "turns")
+    append_system_prompt: str | None = parameter(None, "Added to its own system prompt.")
+    max_output_tokens: int | None = parameter(None, "Of one reply.", "tokens")
 
 
 @attrs.frozen(kw_only=True)
@@ -93,3 +65,13 @@ class ClaudeProgram:
         if self.config.max_output_tokens is not None:
             variables["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] = str(self.config.max_output_tokens)
         return {"model": model.id, "env": variables}
+
+
+class ClaudeCode(CliHarness):
+    """Starts `claude -p` once; the task is its prompt, its last word the answer."""
+
+    id: ClassVar[str] = "claude_code"
+    description: ClassVar[str] = "Claude Code, the command-line agent, in the environment"
+    Config: ClassVar[type[Any]] = ClaudeCodeConfig
+    program: ClassVar[type[Any]] = ClaudeProgram
+    protocols: ClassVar[Sequence[str]] = ("anthropic",)

@@ -7,48 +7,20 @@ from typing import Any, ClassVar
 
 import attrs
 
-from agentcompass.harnesses._cli_agent import CliAgent, agent_of
+from agentcompass.harnesses._cli_agent import CliConfig, CliHarness, parameter
 from agentcompass.harnesses._cli_program import Launch
 from agentcompass.harnesses._codex_events import read_codex
-from agentcompass.protocols import AgentContext, Session
 from agentcompass.records.request import ModelSpec
 
 _PROVIDER = "agentcompass"
 _KEY = "CODEX_API_KEY"
 
 
-def _parameter(default: Any, help_text: str, unit: str = "") -> Any:
-    return attrs.field(default=default, metadata={"help": help_text, "unit": unit})
-
-
 @attrs.frozen(kw_only=True)
-class CodexConfig:
+class CodexConfig(CliConfig):
     """How the program is installed and started."""
 
-    version: str = _parameter("latest", "Of the npm package, where it has to be installed.")
-    install_timeout: float = _parameter(
-        600.0, "Time to install it; 0 does not, and on host_process it is never installed.", "s"
-    )
-    reasoning_effort: str | None = _parameter(None, "As the model names it: low, medium, high.")
-
-
-class Codex:
-    """Starts `codex exec` once; the task is its prompt, its last message the answer."""
-
-    id: ClassVar[str] = "codex"
-    description: ClassVar[str] = "Codex, the command-line agent, in the environment"
-    Config: ClassVar[type[Any]] = CodexConfig
-    needs_model: ClassVar[bool] = True
-    protocols: ClassVar[Sequence[str]] = ("openai-responses",)
-    default_run_timeout_seconds: ClassVar[float | None] = None
-
-    def __init__(self, config: CodexConfig) -> None:
-        self.config = config
-
-    def start(self, session: Session, context: AgentContext) -> CliAgent:
-        """An agent for one execution."""
-        program = CodexProgram(config=self.config)
-        return agent_of(program, self.id, self.config.install_timeout, session, context)
+    reasoning_effort: str | None = parameter(None, "As the model names it: low, medium, high.")
 
 
 @attrs.frozen(kw_only=True)
@@ -86,6 +58,16 @@ class CodexProgram:
             "wire_api": "responses",
         }
         return f"{_toml(top)}\n[model_providers.{_PROVIDER}]\n{_toml(provider)}"
+
+
+class Codex(CliHarness):
+    """Starts `codex exec` once; the task is its prompt, its last message the answer."""
+
+    id: ClassVar[str] = "codex"
+    description: ClassVar[str] = "Codex, the command-line agent, in the environment"
+    Config: ClassVar[type[Any]] = CodexConfig
+    program: ClassVar[type[Any]] = CodexProgram
+    protocols: ClassVar[Sequence[str]] = ("openai-responses",)
 
 
 def _toml(fields: dict[str, str]) -> str:

@@ -7,6 +7,7 @@ from typing import Literal
 import attrs
 
 from agentcompass.errors import Severity
+from agentcompass.records.attempt import AttemptResult
 from agentcompass.records.metrics import MetricContract, MetricInvalid
 
 
@@ -33,6 +34,20 @@ class TaskObservations:
             for attempt in self.attempts.values()
             if metric in attempt.metrics
         ]
+
+
+def observed(
+    task_id: str, category: str | None, results: Mapping[int, AttemptResult]
+) -> TaskObservations:
+    """What the finished attempts of a task, by number, observed."""
+    return TaskObservations(
+        task_id=task_id,
+        category=category,
+        attempts={
+            number: AttemptObservation(metrics=result.metrics, severity=result.severity)
+            for number, result in results.items()
+        },
+    )
 
 
 def check_metrics(

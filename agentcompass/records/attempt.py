@@ -1,11 +1,12 @@
 """What became of one attempt (result.json), and what the attempts of a task share (task.json)."""
 
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import attrs
 
-from agentcompass.records.issue import Issue
+from agentcompass.errors import Severity
+from agentcompass.records.issue import Issue, highest_severity
 from agentcompass.records.request import AttemptPlan
 from agentcompass.records.task import RunStatus
 
@@ -31,6 +32,21 @@ class AttemptResult:
     analysis_result: Mapping[str, Any] = attrs.field(factory=dict)
     meta: Mapping[str, Any] = attrs.field(factory=dict)
     retry_count: int = attrs.field(default=0, validator=attrs.validators.ge(0))
+
+    @property
+    def severity(self) -> Severity | Literal[""]:
+        """The heaviest severity among the issues, or an empty string."""
+        return highest_severity(self.issues)
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the attempt solved its task, which under strategy `pass` ends it."""
+        return self.severity != "fatal" and self.metrics.get("correct") is True
+
+
+def severity_of(results: Mapping[int, AttemptResult]) -> Severity | Literal[""]:
+    """The heaviest severity in any of a task's attempts."""
+    return highest_severity(issue for result in results.values() for issue in result.issues)
 
 
 @attrs.frozen(kw_only=True)

@@ -16,8 +16,7 @@ import attrs
 
 from agentcompass.as_owner import AsOwner, open_as_owner
 from agentcompass.errors import StoreError
-from agentcompass.records.attempt import AttemptResult, TaskHeader
-from agentcompass.records.issue import highest_severity
+from agentcompass.records.attempt import AttemptResult, TaskHeader, severity_of
 from agentcompass.records.reuse import TakenOver
 from agentcompass.store.atomic import Disk, named_errors, read_file, replace_file, write_record
 from agentcompass.store.documents import (
@@ -57,7 +56,7 @@ class TaskTakeover:
         }
         published = judge.completes(header.attempt_plan, results)
         numbers = sorted(results if published else found)
-        severity = highest_severity(i for result in results.values() for i in result.issues)
+        severity = severity_of(results)
         work = self.layout.task(header.task_id, "running")
         final = self.layout.task(header.task_id, state_of(severity)) if published else work
         for number in numbers:

@@ -15,7 +15,6 @@ import attrs
 from agentcompass.records.atif import AtifAgent
 from agentcompass.records.attempt import AttemptResult, TaskHeader
 from agentcompass.records.checkpoint import EvaluationCheckpoint, LogicalAttempt, RetryDetail
-from agentcompass.records.issue import highest_severity
 from agentcompass.store.atomic import (
     Disk,
     change_file,
@@ -196,13 +195,11 @@ class TaskFiles:
 
 
 def _logical_attempt(header: TaskHeader, number: int, result: AttemptResult) -> LogicalAttempt:
-    fatal = highest_severity(result.issues) == "fatal"
-    solved = not fatal and result.metrics.get("correct") is True
     return LogicalAttempt(
         task_id=header.task_id,
         attempt_index=number,
-        status="failed" if fatal else "completed",
-        stop_requested=solved and header.attempt_plan.strategy == "pass",
+        status="failed" if result.severity == "fatal" else "completed",
+        stop_requested=result.succeeded and header.attempt_plan.strategy == "pass",
         retries=result.retry_count,
         result_path="result.json",
     )

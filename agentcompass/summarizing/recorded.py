@@ -9,9 +9,8 @@ import attrs
 
 from agentcompass.config.merge import merged, pick
 from agentcompass.errors import StoreError, UsageError
-from agentcompass.metrics.observations import AttemptObservation, TaskObservations
+from agentcompass.metrics.observations import AttemptObservation, TaskObservations, observed
 from agentcompass.records.convert import structure_record
-from agentcompass.records.issue import highest_severity
 from agentcompass.records.request import AttemptPlan
 from agentcompass.records.run_info import RunInfo
 from agentcompass.store.atomic import read_record
@@ -119,14 +118,5 @@ def _take(run: Recorded, task: StoredTask | UnreadableTask) -> None:
 
 
 def _observed(task: StoredTask) -> TaskObservations:
-    return TaskObservations(
-        task_id=task.task_id,
-        category=task.header.category if task.header else None,
-        attempts={
-            number: AttemptObservation(
-                metrics=result.metrics, severity=highest_severity(result.issues)
-            )
-            for number, result in task.attempts.items()
-            if result is not None
-        },
-    )
+    finished = {n: result for n, result in task.attempts.items() if result is not None}
+    return observed(task.task_id, task.header.category if task.header else None, finished)

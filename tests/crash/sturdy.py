@@ -32,7 +32,7 @@ from agentcompass.store.layout import task_folder
 
 # The agent or the scorer fails at first, has an ERROR of its own, gives no verdict, or never works.
 KINDS = ("good", "flaky", "shaky", "error", "unscored", "fatal")
-WORK = "/app/work/out.txt"
+WORK = "/app/made/out.txt"
 
 _tries: Counter[tuple[str, str]] = Counter()
 

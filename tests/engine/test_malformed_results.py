@@ -1,6 +1,7 @@
 """What is left in a result that is not of its kind costs that attempt, and no other."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import attrs
@@ -57,16 +58,6 @@ class Agent(ScriptedAgent):
             self.spoil(result)
 
 
-@attrs.define
-class Entered:
-    agent: ScriptedAgent
-
-    async def __aenter__(self) -> ScriptedAgent:
-        return self.agent
-
-    async def __aexit__(self, *exc: object) -> None: ...
-
-
 @pytest.mark.parametrize("mode", ["none", "reuse"])
 @pytest.mark.parametrize("wrong", WRONG)
 @on_virtual_time
@@ -75,7 +66,7 @@ async def test_of_an_agent(wrong: str, mode: Any) -> None:
 
     class Harness(ScriptedHarness):
         def start(self, session: Any, context: Any) -> Any:
-            return Entered(Agent(world, context, WRONG[wrong]))
+            return nullcontext(Agent(world, context, WRONG[wrong]))
 
     outcome = await run_job(attrs.evolve(make_job(world, store), harness=Harness(world)))
     bad = store.attempts["bad", 1]

@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -89,19 +90,9 @@ def job_with(store: MemoryStore, fault: Callable[[], Any], **options: Any) -> An
 
     class Harness(ScriptedHarness):
         def start(self, session: Any, context: Any) -> Any:
-            return _Entered(Misbehaves(world, context, fault))
+            return nullcontext(Misbehaves(world, context, fault))
 
     return attrs.evolve(make_job(world, store, **options), harness=Harness(world))
-
-
-@attrs.define
-class _Entered:
-    agent: ScriptedAgent
-
-    async def __aenter__(self) -> ScriptedAgent:
-        return self.agent
-
-    async def __aexit__(self, *exc: object) -> None: ...
 
 
 async def run_benchmark(benchmark: type[ScriptedBenchmark], **options: Any) -> MemoryStore:

@@ -223,7 +223,7 @@ async def test_a_user_has_what_is_uploaded_and_the_working_directory(tmp_path, u
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub/file").write_text("x")
     (tmp_path / "sub/file").chmod(0o640)
-    async with opened(config={"user": user, "workdir": "/work/here"}) as session:
+    async with opened(config={"user": user, "workdir": "/srv/here"}) as session:
         await session.upload(tmp_path, "up")
         await session.write("made/one", b"1", mode=0o600)
         told = await session.exec("id -un; stat -c '%U %a' . up/sub up/sub/file made made/one")
