@@ -17,7 +17,7 @@ demo: $(VENV)/.installed
 	$(BIN)/agentcompass run starter mini_swe_agent replay --model-api-protocol replay --task-concurrency 4
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4
 
 check: format lint types
 

@@ -15,6 +15,7 @@ from tests.cli.process import call
         ("", "cannot be known"),
         (this_process(), "its run is at work"),
     ],
+    ids=["another machine", "no owner", "this process"],
 )
 def test_what_may_be_in_use_is_left_open_by_all_and_named(tmp_path, owner, told):
     folder = tmp_path / "results/run/.env-resources"

@@ -236,6 +236,7 @@ async def test_a_packed_answer_that_nobody_asked_for_is_unpacked(packing: str):
         (gzip.compress(b" " * (65 * 2**20)), "gzip", "larger than"),
         (gzip.compress(b"{}" * 99)[:-20], "gzip", "not JSON"),
     ],
+    ids=["not packed", "unknown packing", "too large", "cut off"],
 )
 async def test_a_badly_packed_answer_is_a_fault(body: bytes, packing: str, said: str):
     fault, spent = await fault_of("openai-chat", answer(body, Content_Encoding=packing))

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -24,8 +25,9 @@ from tests.virtual import on_virtual_time
 from tests.whole import leaky
 from tests.whole_runs import runs, write_tasks
 
-# What every planted secret holds; where this is not, in any form, no secret is.
-CORE = "PLANTED7d1f9c"
+# What every planted secret holds; where this is not, in any form, no secret is. Each worker has its
+# own: tests look at every process, and some are given a key on a command line.
+CORE = f"PLANTED7d1f9c{os.environ.get('PYTEST_XDIST_WORKER', '')}"
 ODD = "it's\"{}\\x"
 ENTRY_POINTS = f"""
 [agentcompass.benchmarks]
