@@ -11,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check format lint types properties mutations peer mini programs bench-flat clean
+.PHONY: demo test check format lint types properties mutations peer mini programs bench-flat bench-docker clean
 
 demo: $(VENV)/.installed
 	$(BIN)/agentcompass run starter mini_swe_agent replay --model-api-protocol replay --task-concurrency 4
@@ -47,6 +47,9 @@ programs: $(VENV)/.installed-test $(PROGRAMS)/.installed
 
 bench-flat: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.flat
+
+bench-docker: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.docker_transfers
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

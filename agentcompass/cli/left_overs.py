@@ -13,6 +13,7 @@ from agentcompass.errors import AgentCompassError, EnvironmentFailed, UsageError
 from agentcompass.protocols import LeavesResources
 from agentcompass.registry import known
 from agentcompass.store.atomic import Disk
+from agentcompass.store.layout import RESOURCES
 from agentcompass.store.owner import is_alive
 from agentcompass.store.resources import forget, read_resources, save
 
@@ -29,7 +30,7 @@ class LeftOver:
     @property
     def is_in_use(self) -> bool | None:
         """Whether the run that opened it still runs; None where that is not known."""
-        return is_alive(str(self.record.get("owner", "")))
+        return is_alive(self.record.get("owner", ""))
 
     def shown(self) -> dict[str, Any]:
         """What `env list` prints."""
@@ -62,8 +63,9 @@ async def close(entry: LeftOver) -> None:
             failed = {**entry.record, "state": "release_failed", "error": str(error)}
             await trio.to_thread.run_sync(save, Disk(), entry.path, failed)
         raise
-    if entry.path is not None:
-        await trio.to_thread.run_sync(forget, entry.path)
+    # Where only a label told of it, its file may be there and damaged.
+    path = entry.path or Path(entry.run_dir) / RESOURCES / f"{entry.id}.json"
+    await trio.to_thread.run_sync(forget, path)
 
 
 def _journalled(folder: Path) -> list[LeftOver]:

@@ -16,6 +16,8 @@ _WEB_PORTS = (80, 443)
 MARK = 0xA6E27
 # What was redirected still counts as leaving by the interface that it was meant for.
 _TO_HELPER = "ip daddr 127.0.0.1 accept"
+# By which IPv6 finds neighbours (RFC 4861): the kernel's, since no task may send raw packets.
+_NEIGHBOURS = "icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert, nd-router-advert } accept"
 # Added, so that it can be deleted: a table must be there for that.
 NO_RULES = f"table {_TABLE}\ndelete table {_TABLE}\n"
 
@@ -84,6 +86,9 @@ def rules(entries: Sequence[Allowed], addresses: Mapping[str, Sequence[str]]) ->
             proto = "" if entry.port is None else " meta l4proto { tcp, udp }"
             outward.append(f"{family} daddr {network}{proto}{port} accept")
             inward.append(f"{family} saddr {network}{proto}{port.replace('dport', 'sport')} accept")
+    if any(line.startswith("ip6") for line in outward):
+        outward.append(_NEIGHBOURS)
+        inward.append(_NEIGHBOURS)
     ports = sorted({port for _, ports in patterns(entries) for port in ports})
     return f"""{NO_RULES}table {_TABLE} {{
     {_redirection(outward, ports) if ports else ""}

@@ -17,6 +17,7 @@ from agentcompass.deadlines import deadline
 from agentcompass.environments._docker_connect import endpoint
 from agentcompass.environments._docker_context import Context
 from agentcompass.environments._docker_engine import Engine
+from agentcompass.environments._docker_said import one_line
 from agentcompass.environments._docker_sent import Sent
 from agentcompass.errors import EnvironmentFailed
 
@@ -86,8 +87,8 @@ async def _follow(pieces: AsyncIterator[bytes]) -> None:
 def _note(line: bytes, last: deque[str]) -> None:
     told = json.loads(line) if line.strip() else {}
     if "error" in told:
-        raise EnvironmentFailed("; ".join([*last, " ".join(str(told["error"]).split())]))
-    if said := str(told.get("stream", "")).strip():
+        raise EnvironmentFailed("; ".join([*last, one_line(str(told["error"]))]))
+    if said := one_line(str(told.get("stream", ""))):
         last.append(said)
         log.debug("build: %s", said)
 

@@ -12,9 +12,10 @@ from agentcompass.environments._docker_kill import EXEC
 from agentcompass.environments._output import OutputBuffer
 from agentcompass.errors import EnvironmentFailed
 
-# How long an output must be silent to be taken for read, once the command has ended and a process
-# that it left behind still holds it. The engine itself lets go of it 2 s after the end.
-_SILENCE_SECONDS = 0.3
+# How long an output is read on once the command has ended and a process that it left behind still
+# holds it: not in one stretch, so that a reader that was held up has its turn in between. The
+# engine itself waits for 2 s before it says that such a command has ended.
+_ROUNDS, _ROUND_SECONDS = 4, 0.1
 
 log = logging.getLogger(__name__)
 
@@ -78,11 +79,10 @@ class Output:
             await self.over.wait()
         return self.over.is_set()
 
-    async def wait_silent(self) -> None:
-        """Return once the stream is over or nothing has come for a while."""
-        seen = -1
-        while seen != (seen := self.stdout.total + self.stderr.total):
-            if await self.wait_over(_SILENCE_SECONDS):
+    async def wait_rest(self) -> None:
+        """Return once the stream is over, or what came before the command's end is read."""
+        for _ in range(_ROUNDS):
+            if await self.wait_over(_ROUND_SECONDS):
                 return
 
 

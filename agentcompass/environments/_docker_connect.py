@@ -1,9 +1,10 @@
 """Where the Docker Engine is: DOCKER_HOST and its TLS files, read as the docker SDK reads them."""
 
+import os
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import attrs
 import httpx
@@ -37,17 +38,41 @@ class Endpoint:
 def endpoint(environ: Mapping[str, str]) -> Endpoint:
     """The engine that the variables name; `UsageError` where it cannot be spoken to. Blocking."""
     host = environ.get("DOCKER_HOST") or DEFAULT_HOST
-    parts = urlsplit(host)
+    parts = _checked(host)
     if parts.scheme == "unix":
         return Endpoint(host, "http://docker", socket=parts.path)
-    if parts.scheme not in ("tcp", "http", "https"):
-        raise UsageError(
-            f"DOCKER_HOST={host}: environment docker speaks to unix:// and tcp:// engines;"
-            " forward a remote socket to a local one and name that"
-        )
     tls = _tls(environ)
     secured = tls is not None or parts.scheme == "https"
     return Endpoint(host, f"{'https' if secured else 'http'}://{parts.netloc}", tls=tls)
+
+
+def _checked(host: str) -> SplitResult:
+    try:
+        parts = urlsplit(host)
+        fault = _socket_fault(parts) if parts.scheme == "unix" else _address_fault(parts)
+    except ValueError as error:  # of a port or an IPv6 address
+        raise UsageError(f"DOCKER_HOST={host}: {error}") from error
+    if fault is not None:
+        raise UsageError(f"DOCKER_HOST={host}: {fault}")
+    return parts
+
+
+def _socket_fault(parts: SplitResult) -> str | None:
+    if parts.netloc or not parts.path.startswith("/"):
+        return "expected unix:///PATH, with an absolute path"
+    # Not Path's, which raises in a folder that is closed to this user.
+    if os.path.exists(parts.path) and not Path(parts.path).is_socket():  # noqa: PTH110
+        return f"{parts.path} is not a socket"
+    return None
+
+
+def _address_fault(parts: SplitResult) -> str | None:
+    if parts.scheme not in ("tcp", "http", "https"):
+        return (
+            "environment docker speaks to unix:// and tcp:// engines;"
+            " forward a remote socket to a local one and name that"
+        )
+    return None if parts.hostname and parts.port else "expected tcp://HOST:PORT"
 
 
 def _tls(environ: Mapping[str, str]) -> ssl.SSLContext | None:

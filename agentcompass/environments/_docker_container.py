@@ -5,7 +5,9 @@ from typing import Any
 
 import attrs
 
-from agentcompass.environments._docker_config import DockerConfig, size_bytes
+from agentcompass.environments import _docker_keeper as keeper
+from agentcompass.environments._docker_config import DockerConfig
+from agentcompass.environments._docker_limits import limits_of
 from agentcompass.errors import EnvironmentFailed
 from agentcompass.protocols import SessionRequest
 from agentcompass.records.environment import Resources
@@ -18,7 +20,7 @@ PREFIX = "agentcompass-"
 # What the name of a session's helper ends with; it begins with that of the session's container.
 HELPER = "-network"
 
-# Every `sleep` understands it, as it does not `infinity`; the image's entry point is put aside.
+# Where there is no keeper for an architecture. Every `sleep` understands it, as not `infinity`.
 _STAY = ("sleep", "2147483647")
 
 
@@ -29,6 +31,7 @@ class Image:
     name: str
     user: str = ""
     workdir: str = ""
+    architecture: str = ""
     built: bool = False
 
 
@@ -50,7 +53,8 @@ def create_body(
     """The request that creates the container; the variables of a session are not in it."""
     return {
         "Image": image.name,
-        "Entrypoint": _STAY,
+        # The image's own is put aside.
+        "Entrypoint": _STAY if keeper.program(image.architecture) is None else (keeper.PATH,),
         "Cmd": [],
         "User": user_of(config, request, image),
         "Labels": labels(request),
@@ -84,16 +88,14 @@ def workdir_of(config: DockerConfig, request: SessionRequest, image: Image) -> s
 
 
 def _limits(config: DockerConfig, resources: Resources) -> dict[str, Any]:
+    asked = limits_of(config, resources)
     limits: dict[str, Any] = {}
-    cpus = config.cpus or resources.cpu
-    if cpus:
-        limits["NanoCpus"] = int(cpus * 10**9)
-    memory = size_bytes(config.memory) if config.memory else (resources.memory_mb or 0) * 2**20
-    if memory:
-        limits["Memory"] = limits["MemorySwap"] = memory
-    gpus = resources.gpu if config.gpus is None else config.gpus
-    if gpus:
-        limits["DeviceRequests"] = [{"Count": gpus, "Capabilities": [["gpu"]]}]
+    if asked.cpus is not None:
+        limits["NanoCpus"] = int(asked.cpus * 10**9)
+    if asked.memory_bytes is not None:
+        limits["Memory"] = limits["MemorySwap"] = asked.memory_bytes
+    if asked.gpus:
+        limits["DeviceRequests"] = [{"Count": asked.gpus, "Capabilities": [["gpu"]]}]
     return limits
 
 

@@ -1,29 +1,13 @@
-"""How a container ends: why it is found dead, and that it is gone once removed."""
+"""How containers end: what the engine remembers of kills, and that one is gone once removed."""
 
 import time
 
 import trio
 
-from agentcompass.environments._docker_container import HELPER, why_not_running
+from agentcompass.environments._docker_container import HELPER
 from agentcompass.environments._docker_engine import Engine, EngineRefused
-from agentcompass.environments._docker_frames import STDERR, STDOUT, Frames
-from agentcompass.errors import EnvironmentFailed
 
-_LAST_LINES = 5
 _CLOCKS_DIFFER_SECONDS = 1
-
-
-async def death(engine: Engine, name: str) -> str | None:
-    """What became of a container, with the last it said; None where it runs or nobody knows."""
-    try:
-        about = await engine.call("GET", f"/containers/{name}/json")
-        if about["State"]["Running"]:
-            return why_not_running(name, about)
-        return why_not_running(name, about, await _last_words(engine, name))
-    except EngineRefused as error:
-        return f"container {name} is gone: somebody removed it ({error})"
-    except EnvironmentFailed:
-        return None
 
 
 async def out_of_memory_kills(engine: Engine, name: str) -> int:
@@ -37,16 +21,6 @@ async def out_of_memory_kills(engine: Engine, name: str) -> int:
     async with engine.stream("GET", "/events", query=query) as response:
         told = b"".join([piece async for piece in engine.pieces(response)])
     return len(told.split(b"\n")) - 1
-
-
-async def _last_words(engine: Engine, name: str) -> str:
-    query = {"stdout": "1", "stderr": "1", "tail": str(_LAST_LINES)}
-    async with engine.stream("GET", f"/containers/{name}/logs", query=query) as response:
-        said = bytearray()
-        frames = Frames({STDOUT: said.extend, STDERR: said.extend})
-        async for piece in engine.pieces(response):
-            frames.feed(piece)
-    return " ".join(said.decode(errors="replace").split())
 
 
 async def remove_container(engine: Engine, name: str) -> None:

@@ -12,6 +12,7 @@ import trio
 
 from agentcompass.deadlines import deadline
 from agentcompass.environments._docker_connect import Endpoint
+from agentcompass.environments._docker_said import one_line
 from agentcompass.environments._launch import encode
 from agentcompass.errors import EnvironmentFailed
 
@@ -56,19 +57,24 @@ class Engine:
         try:
             stretch = f"the Docker Engine at {self.endpoint.host} does not answer: first answer"
             with deadline(self.first_answer_seconds, stretch=stretch, error=EngineSilent):
-                about = await self.call("GET", "/version")
+                self._prefix = await self._agreed()
         except BaseException:
             await self.aclose()
             raise
-        newest = _version(about["ApiVersion"])
+
+    async def _agreed(self) -> str:
+        try:
+            about = await self.call("GET", "/version")
+            newest = _version(about["ApiVersion"])
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise EnvironmentFailed(f"{self.endpoint.host} is not a Docker Engine") from error
         if newest < _OLDEST:
-            await self.aclose()
             raise EnvironmentFailed(
                 f"the Docker Engine at {self.endpoint.host} is {about.get('Version')};"
                 " environment docker needs 20.10 or later"
             )
         major, minor = min(newest, _NEWEST)
-        self._prefix = f"/v{major}.{minor}"
+        return f"/v{major}.{minor}"
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -157,7 +163,7 @@ class Engine:
             said = str(json.loads(data)["message"])
         except (ValueError, KeyError, TypeError):
             said = data.decode(errors="replace")
-        said = " ".join(said.split()) or f"HTTP status {response.status_code}"
+        said = one_line(said) or f"HTTP status {response.status_code}"
         return EngineRefused(f"Docker says: {said}", status=response.status_code)
 
     @contextmanager

@@ -15,6 +15,7 @@ import attrs
 import trio
 from trio.from_thread import check_cancelled
 
+from agentcompass.environments._copy import PERMISSIONS
 from agentcompass.environments._docker_engine import Engine, EngineRefused
 from agentcompass.environments._docker_sent import BATCH_BYTES, Sent
 from agentcompass.environments._tar import unpack
@@ -23,6 +24,8 @@ from agentcompass.errors import EnvironmentFailed
 from agentcompass.records.environment import Transfer, TransferLimits
 
 _FOLDER_MODE = 0o755
+# What the kernel mounts for each container; the engine reads and writes what lies beneath.
+_HIDDEN = ("dev", "proc", "sys")
 _END = bytes(2 * tarfile.BLOCKSIZE)
 # How Go writes the kinds of files into a mode (package io/fs, FileMode).
 _IS_FOLDER, _IS_LINK = 1 << 31, 1 << 27
@@ -141,12 +144,14 @@ class Files:
         if found is not None and found.mode & _IS_LINK:
             path = found.leads_to
             found = await self.stat(path)
+        _refuse_hidden(path)
         if found is None:
             raise FileNotFoundError(f"there is no {path!r}")
         return path, found
 
     async def _place(self, target: str, *, is_folder: bool) -> tuple[str, str, Iterator[bytes]]:
         """An existing folder, the name of `target` in it, and what has to be made between them."""
+        _refuse_hidden(target)
         base, missing = target, list[str]()
         while (found := await self.stat(base)) is None:
             missing.insert(0, posixpath.basename(base))
@@ -192,7 +197,7 @@ class Files:
 
     def _file(self, name: str, data: bytes, mode: int) -> Iterator[bytes]:
         info = tarfile.TarInfo(name)
-        info.size, info.mode = len(data), mode
+        info.size, info.mode = len(data), mode & PERMISSIONS
         yield self._header(info)
         yield data
         yield bytes(-len(data) % tarfile.BLOCKSIZE)
@@ -202,6 +207,13 @@ class Files:
         info.uid, info.gid = self.owner
         info.mtime = int(time.time())
         return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
+
+
+def _refuse_hidden(path: str) -> None:
+    if path.split("/")[1] in _HIDDEN:
+        raise EnvironmentFailed(
+            f"{path!r} is out of the archives' reach: let a command copy it to or from elsewhere"
+        )
 
 
 @attrs.define(eq=False)

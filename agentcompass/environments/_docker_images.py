@@ -18,6 +18,7 @@ from agentcompass.environments._docker_build import BUILT, Build
 from agentcompass.environments._docker_config import DockerConfig
 from agentcompass.environments._docker_container import Image
 from agentcompass.environments._docker_context import Context, read_context
+from agentcompass.environments._docker_said import one_line
 from agentcompass.errors import EnvironmentFailed
 from agentcompass.records.environment import EnvironmentSetup
 
@@ -123,7 +124,7 @@ class Images:
             ):
                 check_cancelled()
                 if "error" in line:
-                    raise EnvironmentFailed(f"{what}: {line['error']}")
+                    raise EnvironmentFailed(f"{what}: {one_line(line['error'])}")
                 log.debug("pull of %s: %s %s", name, line.get("status"), line.get("progress", ""))
             return _image(name, client.images.get(name).attrs)
 
@@ -150,12 +151,17 @@ def _client(what: str) -> Iterator[docker.DockerClient]:
             client.close()
     except _FAULTS as error:
         reason = getattr(error, "explanation", None) or str(error)
-        raise EnvironmentFailed(f"{what}: {' '.join(str(reason).split())}") from error
+        raise EnvironmentFailed(f"{what}: {one_line(str(reason))}") from error
 
 
 def _image(name: str, attributes: Mapping[str, Any]) -> Image:
     config = attributes.get("Config") or {}
-    return Image(name=name, user=config.get("User") or "", workdir=config.get("WorkingDir") or "")
+    return Image(
+        name=name,
+        user=config.get("User") or "",
+        workdir=config.get("WorkingDir") or "",
+        architecture=attributes.get("Architecture") or "",
+    )
 
 
 def _with_tag(name: str) -> str:

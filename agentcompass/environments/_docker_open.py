@@ -15,11 +15,14 @@ from agentcompass.environments._docker_container import (
     user_of,
     workdir_of,
 )
-from agentcompass.environments._docker_end import death, remove_session
+from agentcompass.environments._docker_end import remove_session
 from agentcompass.environments._docker_engine import Engine
 from agentcompass.environments._docker_exec import Runner
 from agentcompass.environments._docker_files import Files
 from agentcompass.environments._docker_helper import Helper
+from agentcompass.environments._docker_keeper import program
+from agentcompass.environments._docker_life import Life
+from agentcompass.environments._docker_limits import limits_of, refuse
 from agentcompass.environments._docker_network import Network, network_mode, resolvers_of
 from agentcompass.environments._docker_session import DockerSession
 from agentcompass.environments._docker_users import give_task_folders, ids_of
@@ -49,15 +52,16 @@ class Opening:
             await self.request.resource.opened(
                 {"container": self.name, "host": self.engine.endpoint.host}
             )
-            await self._start()
-            session = await self._session()
+            session = await self._session(await self._start())
         finally:
             if session is None:
                 with cleanup(self.request.cleanup):
                     await self._undo()
         return session
 
-    async def _start(self) -> None:
+    async def _start(self) -> Life:
+        limits = limits_of(self.config, self.request.plan.resources)
+        refuse(limits, await self.engine.call("GET", "/info"))
         network = network_mode(self.request.plan.network_policy, self.config.network)
         body = create_body(self.config, self.request, self.image, network=network)
         query = {"name": self.name}
@@ -67,11 +71,13 @@ class Opening:
         with cleanup(self.request.cleanup):
             await self.engine.call("POST", "/containers/create", query=query, body=body)
         await trio.lowlevel.checkpoint()
-        await self.engine.call("POST", f"/containers/{self.name}/start")
-        if reason := await death(self.engine, self.name):
+        life = Life(engine=self.engine, name=self.name, program=program(self.image.architecture))
+        await life.begin()
+        if reason := await life.why_over():
             raise EnvironmentFailed(f"image {self.image.name!r} does not stay up: {reason}")
+        return life
 
-    async def _session(self) -> DockerSession:
+    async def _session(self, life: Life) -> DockerSession:
         user = user_of(self.config, self.request, self.image)
         files = Files(self.engine, self.name)
         files = attrs.evolve(files, owner=await ids_of(user, files))
@@ -79,7 +85,7 @@ class Opening:
         await files.make_folder(workdir)
         await give_task_folders(files)
         shell = await files.exists(*_SH)
-        runner = self._runner(shell, user)
+        runner = self._runner(life, shell, user)
         plan = self.request.plan
         network = self._network(runner, await self._resolvers(files))
         await network.enforce(plan.network_policy)
@@ -97,10 +103,10 @@ class Opening:
             keep=self.request.keep,
         )
 
-    def _runner(self, shell: str | None, user: str) -> Runner:
+    def _runner(self, life: Life, shell: str | None, user: str) -> Runner:
         return Runner(
             engine=self.engine,
-            name=self.name,
+            life=life,
             shell=shell,
             user=user,
             output_limit=self.config.output_limit_bytes,

@@ -10,16 +10,13 @@ import attrs
 import trio
 
 from agentcompass.environments._docker_command import Command
-from agentcompass.environments._docker_end import (
-    death,
-    out_of_memory_kills,
-    remove_session,
-)
+from agentcompass.environments._docker_end import out_of_memory_kills, remove_session
 from agentcompass.environments._docker_engine import Engine
 from agentcompass.environments._docker_exec import Runner
 from agentcompass.environments._docker_files import Files
+from agentcompass.environments._docker_laid import Laid
 from agentcompass.environments._docker_network import Network
-from agentcompass.environments._launch import encode_env, make_launch
+from agentcompass.environments._launch import Launch, encode_env, make_launch
 from agentcompass.errors import EnvironmentFailed
 from agentcompass.protocols import Resource
 from agentcompass.records.environment import (
@@ -32,8 +29,6 @@ from agentcompass.records.environment import (
 _KILLED = 137
 # An engine hears of the end of a command before that of the container which killed it.
 _LOOKS, _BETWEEN_LOOKS_SECONDS = 3, 0.05
-# Reads its input from a file, which it takes away, and becomes the command.
-_WITH_INPUT = 'exec <"$0" && rm -f -- "$0" 2>/dev/null; exec "$@"'
 
 log = logging.getLogger(__name__)
 
@@ -71,8 +66,16 @@ class DockerSession:
     ) -> ExecResult:
         """Run a command; a process of it that the kernel killed for want of memory is told of."""
         async with self._at_work():
-            asked = await self._command(command, cwd=cwd, env=env, stdin=stdin, user=user)
-            result = await self.runner.run(asked, timeout_seconds)
+            launch = make_launch(
+                command,
+                shell=self._shell_for(command),
+                cwd=self._path(cwd or ".").encode("utf-8", "surrogatepass"),
+                env=encode_env({**self.env, **(env or {})}),
+            )
+            laid = Laid(files=self.files, runner=self.runner, shell=self.program)
+            asked = _command(launch, user or "")
+            async with laid.around(asked, script=launch.script, stdin=stdin) as asked:
+                result = await self.runner.run(asked, timeout_seconds)
             if result.exit_code == _KILLED:
                 for _ in range(_LOOKS):
                     await self._refuse_if_dead()
@@ -111,6 +114,7 @@ class DockerSession:
     async def set_network_policy(self, policy: NetworkPolicy) -> None:
         """Switch; where more is allowed than before, every process of the session ends first."""
         async with self._at_work():
+            await self.runner.life.refuse_if_over()
             if self.network.widens(policy):
                 log.info("processes of %s end, since its network policy is widened", self.name)
                 await self.runner.end_everything()
@@ -185,7 +189,7 @@ class DockerSession:
     async def _refuse_if_dead(self, cause: EnvironmentFailed | None = None) -> None:
         """Say that the container died where an operation failed for that."""
         self._refuse_if_closed()
-        reason = self.runner.lost or await death(self.engine, self.name)
+        reason = self.runner.lost or await self.runner.life.why_over()
         if reason is not None:
             raise EnvironmentFailed(reason) from cause
 
@@ -194,46 +198,19 @@ class DockerSession:
             raise EnvironmentFailed(f"path {path!r} holds a NUL character")
         return "/" + posixpath.normpath(posixpath.join(self.workdir, path)).lstrip("/")
 
-    async def _command(
-        self,
-        command: str | Sequence[str],
-        *,
-        cwd: str | None,
-        env: Mapping[str, str] | None,
-        stdin: bytes,
-        user: str | None,
-    ) -> Command:
-        launch = make_launch(
-            command,
-            shell=self._shell_for(command),
-            cwd=b"",
-            env=encode_env({**self.env, **(env or {})}),
-        )
-        argv = [_text(argument) for argument in launch.argv]
-        asked = Command(
-            argv=tuple(argv),
-            cwd=self._path(cwd or "."),
-            env=tuple(f"{_text(name)}={_text(value)}" for name, value in launch.env.items()),
-            user=user or "",
-        )
-        if launch.script is not None:
-            asked = attrs.evolve(asked, argv=(*argv, await self._lay_down(launch.script, asked)))
-        if stdin:
-            path = await self._lay_down(stdin, asked)
-            shell = _text(self._shell_for(""))
-            asked = attrs.evolve(asked, argv=(shell, "-c", _WITH_INPUT, path, *asked.argv))
-        return asked
-
     def _shell_for(self, command: str | Sequence[str]) -> bytes:
         if self.program is None and isinstance(command, str):
             raise EnvironmentFailed("the image has no shell: give the command as a list")
         return (self.program or "").encode()
 
-    async def _lay_down(self, data: bytes, command: Command) -> str:
-        """A file in the container for what is too long for an argument, or is to be read."""
-        path = f"/tmp/.agentcompass-{command.token}-{len(data)}"  # noqa: S108  # the name is ours
-        await self.files.write(path, data, 0o444)
-        return path
+
+def _command(launch: Launch, user: str) -> Command:
+    return Command(
+        argv=tuple(_text(argument) for argument in launch.argv),
+        cwd=_text(launch.cwd),
+        env=tuple(f"{_text(name)}={_text(value)}" for name, value in launch.env.items()),
+        user=user,
+    )
 
 
 def _text(data: bytes) -> str:

@@ -18,11 +18,12 @@ from agentcompass.environments._docker_engine import Engine, EngineRefused, Engi
 from agentcompass.environments._docker_helper import HELPER_IMAGE
 from agentcompass.environments._docker_images import Images
 from agentcompass.environments._docker_left import labelled
+from agentcompass.environments._docker_limits import limits_of, refuse
 from agentcompass.environments._docker_open import Opening
 from agentcompass.environments._docker_session import DockerSession
 from agentcompass.errors import EnvironmentFailed, UsageError
 from agentcompass.protocols import Capabilities, SessionRequest
-from agentcompass.records.environment import NetworkPolicy
+from agentcompass.records.environment import NetworkPolicy, Resources
 from agentcompass.records.request import EnvironmentSpec
 
 # How long an engine may take to answer at all, where a person waits for it.
@@ -71,8 +72,9 @@ class Docker:
             self.capabilities = attrs.evolve(self.capabilities, network_modes=modes)
 
     async def check(self, wish: EnvironmentSpec) -> None:
-        """Raise `UsageError` for an image that can neither be found nor pulled, and for an
-        allowlist that cannot be enforced."""
+        """Raise `UsageError` for an image that can neither be found nor pulled, for limits that
+        the engine cannot give, and for an allowlist that cannot be enforced."""
+        await self._check_limits(wish)
         policies = (wish.network_policy, wish.run_network_policy, wish.verifier_network_policy)
         for policy in filter(None, policies):
             if policy.network_mode == "allowlist":
@@ -83,6 +85,16 @@ class Docker:
                     await self._images.named(setup.image)
                 except EnvironmentFailed as error:
                     raise UsageError(f"--env-params: {error}") from error
+
+    async def _check_limits(self, wish: EnvironmentSpec) -> None:
+        where = await trio.to_thread.run_sync(endpoint, os.environ)
+        try:
+            async with Engine(where, _ANSWER_SECONDS) as engine:
+                about = await engine.call("GET", "/info")
+            for resources in (wish.resources, wish.evaluation_resources):
+                refuse(limits_of(self.config, resources or Resources()), about)
+        except EnvironmentFailed as error:
+            raise UsageError(f"--env-params: {error}") from error
 
     def _check_allowlist(self, policy: NetworkPolicy) -> None:
         if not self._has_helper:
@@ -158,6 +170,11 @@ def _remedy(host: str, error: EngineSilent) -> str:
             f"environment docker: you may not use the Docker Engine at {host}; join the group"
             " docker (`sudo usermod -aG docker $USER`, then log in again), or name another engine"
             " by DOCKER_HOST"
+        )
+    if "SSL" in str(error):
+        return (
+            f"environment docker: {error}; check DOCKER_TLS_VERIFY and DOCKER_CERT_PATH: TLS is"
+            " spoken where one of them is set"
         )
     return (
         f"environment docker: {error}; start it (`sudo systemctl start docker`), or name another"

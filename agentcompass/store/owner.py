@@ -1,35 +1,56 @@
 """Which process something belongs to, and whether that still runs."""
 
+import hashlib
 import os
 import platform
 from pathlib import Path
 
 
 def this_process() -> str:
-    """This process as `host/pid/boot.namespace.ticks`, which no later one is given again."""
+    """This process as `host/pid/machine.boot.namespace.ticks`, which no later one is given."""
     pid = os.getpid()
     return f"{platform.node()}/{pid}/{_where()}.{_ticks(pid)}"
 
 
 def is_alive(owner: str) -> bool | None:
-    """Whether a process named by `this_process` runs; None where that cannot be known here, since
-    it is of another host, boot or PID namespace: containers may share the name of a host."""
+    """Whether a process named by `this_process` runs: none does of an earlier boot of this machine.
+
+    None where that cannot be known here, since it is of another host, machine or PID namespace:
+    containers may share the name of a host.
+    """
     host, _, rest = owner.partition("/")
     pid, _, started = rest.partition("/")
     where, _, ticks = started.rpartition(".")
     here = _where()
-    if host != platform.node() or not pid.isdecimal() or not here or where != here:
+    if host != platform.node() or not pid.isdecimal() or not here:
         return None
-    return _ticks(int(pid)) == ticks
+    if where == here:
+        return _ticks(int(pid)) == ticks
+    return False if _is_earlier_boot(where, here) else None
+
+
+def _is_earlier_boot(where: str, here: str) -> bool:
+    there, own = where.split("."), here.split(".")
+    return len(there) == len(own) and there[0] == own[0] != "" and there[1] != own[1]
 
 
 def _where() -> str:
-    """The boot of this kernel, and the PID namespace in it; empty where neither is told."""
+    """This machine (empty where it has no id), its boot, and the PID namespace in that; empty
+    where these are not told."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text()[:8]
-        return f"{boot}.{Path('/proc/self/ns/pid').stat().st_ino}"
+        return f"{_machine()}.{boot}.{Path('/proc/self/ns/pid').stat().st_ino}"
     except OSError:
         return ""
+
+
+def _machine() -> str:
+    """Of machine-id(5), which is not to be shown as it is; containers have none of their own."""
+    try:
+        own = Path("/etc/machine-id").read_bytes().strip()
+    except OSError:
+        return ""
+    return hashlib.sha256(b"agentcompass " + own).hexdigest()[:8] if own else ""
 
 
 def _ticks(pid: int) -> str:

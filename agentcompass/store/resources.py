@@ -109,12 +109,26 @@ def _entries(folder: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
         try:
             record = read_record(path)
         except StoreError as error:
-            log.warning("%s", error)
+            log.warning("%s; passed over, and may be deleted", error)
             continue
-        if isinstance(record, dict) and record.get("schema_version") == SCHEMA:
+        if _is_entry(record):
             yield path, record
         elif record is not None:
-            log.warning("%s: not an entry of this version (%s)", path, SCHEMA)
+            log.warning(
+                "%s: not an entry of this version (%s); passed over, and may be deleted",
+                path,
+                SCHEMA,
+            )
+
+
+def _is_entry(record: Any) -> bool:
+    return (
+        isinstance(record, dict)
+        and record.get("schema_version") == SCHEMA
+        and isinstance(record.get("provider"), str)
+        and isinstance(record.get("owner", ""), str)
+        and isinstance(record.get("close_params", {}), dict)
+    )
 
 
 def warn_of_left_overs(folder: Path) -> None:

@@ -38,3 +38,18 @@ def test_what_may_be_in_use_is_left_open_by_all_and_named(tmp_path, owner, told)
     assert told in closed.err
     assert "--id one" in closed.err
     assert json.loads((folder / "one.json").read_text()) == entry
+
+
+def test_a_damaged_entry_is_named_and_in_nobodys_way(tmp_path):
+    folder = tmp_path / "results/run/.env-resources"
+    folder.mkdir(parents=True)
+    (folder / "one.json").write_text('{"schema_version": "agentcompass.environ')
+
+    listed = call("env", "list", "results", toys=tmp_path, cwd=tmp_path)
+    closed = call("env", "close", "results", "--all", toys=tmp_path, cwd=tmp_path)
+
+    assert (listed.code, closed.code) == (0, 0)
+    assert json.loads(listed.out) == []
+    for ended in (listed, closed):
+        assert "one.json" in ended.err
+        assert "may be deleted" in ended.err

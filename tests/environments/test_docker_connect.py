@@ -1,5 +1,6 @@
 """Which engine is spoken to: as DOCKER_HOST and its TLS files say."""
 
+import re
 import shutil
 import ssl
 import subprocess
@@ -37,6 +38,25 @@ def test_docker_host_names_another(host, url, path):
 @pytest.mark.parametrize("host", ["ssh://user@engine", "npipe:////./pipe/x", "engine:2375"])
 def test_an_engine_that_cannot_be_spoken_to_is_named(host):
     with pytest.raises(UsageError, match=r"unix:// and tcp://"):
+        endpoint({"DOCKER_HOST": host})
+
+
+@pytest.mark.parametrize(
+    ("host", "told"),
+    [
+        ("tcp://", "expected tcp://HOST:PORT"),
+        ("tcp://engine", "expected tcp://HOST:PORT"),
+        ("tcp://:2375", "expected tcp://HOST:PORT"),
+        ("tcp://engine:port", "Port could not be cast"),
+        ("tcp://engine:99999", "Port out of range"),
+        ("http://[::1", "Invalid IPv6 URL"),
+        ("unix://", "expected unix:///PATH"),
+        ("unix://relative/path", "expected unix:///PATH"),
+        (f"unix://{__file__}", "is not a socket"),
+    ],
+)
+def test_a_host_that_cannot_be_one_says_what_is_wrong(host, told):
+    with pytest.raises(UsageError, match=rf"DOCKER_HOST={re.escape(host)}: .*{told}"):
         endpoint({"DOCKER_HOST": host})
 
 

@@ -10,6 +10,7 @@ from agentcompass.environments._docker_command import Command
 from agentcompass.environments._docker_connect import Endpoint
 from agentcompass.environments._docker_engine import Engine, EngineRefused, EngineSilent
 from agentcompass.environments._docker_exec import Runner
+from agentcompass.environments._docker_life import Life
 from agentcompass.errors import EnvironmentFailed
 from tests.loopback import Act, answer, cut, serve
 
@@ -25,11 +26,15 @@ def state(code: int | None, *, pid: int = 7) -> Act:
 
 
 async def run(*script: Act, command: Command = COMMAND):
-    """What comes of a command on an engine that answers so, one after the other."""
-    async with serve(*script) as server, _engine(server) as e:
+    """What comes of a command on an engine that answers so once it has created it, one by one."""
+    created = (
+        answer({"Id": "e"}),
+        answer({"State": {"Running": True, "OOMKilled": False, "StartedAt": None}}),
+    )
+    async with serve(*created, *script) as server, _engine(server) as e:
         runner = Runner(
             engine=e,
-            name="c",
+            life=Life(engine=e, name="c", program=None),
             shell=None,
             output_limit=1000,
             grace_seconds=0.1,
@@ -59,9 +64,7 @@ async def test_the_code_is_waited_for_when_the_stream_is_over_first():
     """The engine says Running for some time more; None is never taken for 0."""
     body = frame(1, b"out") + frame(2, b"err") + frame(1, b"") + frame(1, b"put")
 
-    result = await run(
-        answer({"Id": "e"}), answer(body), state(None), state(None), state(None), state(3)
-    )
+    result = await run(answer(body), state(None), state(None), state(None), state(3))
 
     assert (result.stdout, result.stderr, result.exit_code) == ("output", "err", 3)
 
@@ -74,7 +77,6 @@ async def test_a_command_that_was_not_started_says_which_program_or_folder_is_mi
         ("something else", "something else"),
     ):
         fault = await run(
-            answer({"Id": "e"}),
             answer(frame(1, f"OCI runtime exec failed: {said}".encode())),
             state(126, pid=0),
             command=Command(argv=("x",), cwd="/y"),
@@ -87,7 +89,7 @@ async def test_a_command_that_was_not_started_says_which_program_or_folder_is_mi
 async def test_code_126_of_a_command_that_ran_is_its_own():
     body = frame(1, b"OCI runtime exec failed: says the agent")
 
-    result = await run(answer({"Id": "e"}), answer(body), state(126))
+    result = await run(answer(body), state(126))
 
     assert result.exit_code == 126
     assert result.stdout.startswith("OCI runtime")

@@ -62,10 +62,17 @@ async def test_a_broken_entry_is_said_and_costs_only_itself(tmp_path, caplog):
     await made.opened({})
     (made.path.parent / "broken.json").write_text("{")
     (made.path.parent / "other.json").write_text('{"schema_version": "x"}')
+    (made.path.parent / "list.json").write_text("[]")
+    (made.path.parent / "bytes.json").write_bytes(b"\xff\x00")
+    whole = json.loads(made.path.read_text())
+    for field in ("provider", "owner", "close_params"):
+        (made.path.parent / f"{field}.json").write_text(json.dumps({**whole, field: 5}))
 
     assert [path for path, _ in read_resources(tmp_path)] == [made.path]
-    assert "broken.json" in caplog.text
-    assert "other.json" in caplog.text
+    warn_of_left_overs(tmp_path)
+    for name in ("broken", "other", "list", "bytes", "provider", "owner", "close_params"):
+        assert f"{name}.json" in caplog.text
+    assert "may be deleted" in caplog.text
 
 
 async def test_what_a_live_process_has_open_is_not_called_left_over(tmp_path, caplog):
@@ -87,14 +94,26 @@ def test_a_process_is_alive_until_it_ends_and_unknown_elsewhere():
     assert is_alive(f"elsewhere/{os.getpid()}/x") is None
 
 
-def test_a_process_of_another_boot_or_pid_namespace_of_the_same_host_name_is_unknown():
+def test_a_process_of_another_machine_or_pid_namespace_of_the_same_host_name_is_unknown():
     """Fails where its number is looked up here: then what a live run uses looks left over."""
     host, pid, started = this_process().split("/")
-    boot, namespace, ticks = started.split(".")
+    machine, boot, namespace, ticks = started.split(".")
 
-    assert is_alive(f"{host}/{pid}/{boot}.{int(namespace) + 1}.{ticks}") is None
+    assert is_alive(f"{host}/{pid}/{machine}.{boot}.{int(namespace) + 1}.{ticks}") is None
+    assert is_alive(f"{host}/{pid}/another.00000000.{namespace}.{ticks}") is None
     assert is_alive(f"{host}/{pid}/00000000.{namespace}.{ticks}") is None
-    assert is_alive(f"{host}/{pid}/{boot}.{namespace}.{ticks}1") is False
+    assert is_alive(f"{host}/{pid}/{machine}.{boot}.{namespace}.{ticks}1") is False
+
+
+def test_no_process_of_an_earlier_boot_of_this_machine_runs(monkeypatch):
+    monkeypatch.setattr("agentcompass.store.owner._machine", lambda: "0a0b0c0d")
+    host, pid, started = this_process().split("/")
+    earlier = f"{host}/{pid}/0a0b0c0d.00000000.{started.split('.')[2]}.1"
+
+    assert is_alive(earlier) is False
+    assert is_alive(earlier.replace(host, f"not-{host}", 1)) is None
+    monkeypatch.setattr("agentcompass.store.owner._machine", lambda: "")
+    assert is_alive(earlier.replace("0a0b0c0d", "")) is None
 
 
 @pytest.mark.parametrize("owner", ["", "x", "x/y", "//", "x/1/"])
