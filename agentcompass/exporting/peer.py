@@ -19,6 +19,7 @@ _POLICIES = {
 _REQUESTED = {**_POLICIES, "evaluation_mode": "evaluation_environment_mode"}
 _SETUP = frozenset({"image", "build_timeout_seconds", "workdir", "os"})
 _SYSTEMS = ("linux", "windows")
+_OURS = frozenset({"cleanup_grace_seconds", "attempt_budget", "run_budget"})
 _COLLECT = frozenset({"command", "timeout_seconds", "service"})
 _PROTOCOLS = ("openai-chat", "openai-responses", "anthropic")
 
@@ -78,7 +79,7 @@ def _node(node: Node) -> Record:
 
 
 def _execution(execution: Record) -> Record:
-    kept = {name: value for name, value in execution.items() if name != "cleanup_grace_seconds"}
+    kept = {name: value for name, value in execution.items() if name not in _OURS}
     if kept.get("run_timer_compensation_seconds") == 0:
         del kept["run_timer_compensation_seconds"]  # 0 is refused there
     if "artifact_collect" in kept:

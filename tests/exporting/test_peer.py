@@ -82,6 +82,7 @@ def test_so_does_the_event_that_tells_the_plan() -> None:
             {"evaluation_setup": {"os": "linux"}},
         ),
         ("execution", {"max_retries": 1, "cleanup_grace_seconds": 1.0}, {"max_retries": 1}),
+        ("execution", {"max_retries": 1, "run_budget": {"max_cost_usd": 1}}, {"max_retries": 1}),
         ("execution", {"run_timer_compensation_seconds": 0.0}, {}),
         (
             "execution",

@@ -187,7 +187,8 @@ async def test_a_missing_file_is_refused_by_name(tmp_path: Path):
         ({"path": 5}, "path must be text"),
         ({"path": ""}, "path must be text"),
         ({"temperature": 0}, "temperature means nothing"),
-        ({"record": "x"}, "record is not in this version"),
+        ({"strict": True}, "strict means nothing to the protocol replay of a script"),
+        ({"record": "x"}, "record is true or false"),
         ({"request_timeout": "1"}, "request_timeout"),
     ],
 )
