@@ -184,9 +184,9 @@ async def _model(request: RunRequest, parts: _Parts, redactor: Redactor) -> Mode
 def _recorded_calls(request: RunRequest, redactor: Redactor) -> RecordedCalls | None:
     """Those of the earlier run that is to be replayed; None where it is a script."""
     path = request.model.params.get("path")
-    if not isinstance(path, str) or not (directory := Path(path).expanduser()).is_dir():
+    if not path or not isinstance(path, str) or not (where := Path(path).expanduser()).is_dir():
         return None
-    return open_recorded_calls(directory, request.benchmark.id, redactor)
+    return open_recorded_calls(where, request.benchmark.id, redactor)
 
 
 def _protocol(request: RunRequest, harness: Harness | None) -> str:

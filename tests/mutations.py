@@ -77,8 +77,15 @@ MUTATIONS = (
     Mutation(
         "test_a_run_passes_its_budget_by_the_calls_under_way_at_most",
         "engine/attempt.py",
-        "not again and run.account.refuses()",
-        "False",
+        "if run.account.refuses():",
+        "if False:",
+        "tests/engine/test_budgets.py",
+    ),
+    Mutation(
+        "test_sums_of_money_are_exact_to_the_billionth",
+        "engine/budget.py",
+        "_exact(spent.cost_usd) >= dollars",
+        "spent.cost_usd >= dollars",
         "tests/engine/test_budgets.py",
     ),
     Mutation(

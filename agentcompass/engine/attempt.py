@@ -67,9 +67,8 @@ async def run_attempt(
                 retries += 1
                 with boundary(execution):  # what cannot be set aside is not retried
                     await _back_off(attempt, execution, retry, retries)
-                    execution = await _again(
-                        attempt, execution, retry, run_execution, run_evaluation
-                    )
+                    again = await _again(attempt, execution, retry, run_execution, run_evaluation)
+                    execution = again or execution
     except trio.Cancelled:
         await _record_interruption(attempt, execution, retries)
         raise
@@ -91,11 +90,12 @@ def _next_retry(attempt: AttemptJob, execution: Execution, used: int) -> Retry |
     retry = attempt.run.job.retry.decide(
         execution.result.issues, used=used, may_rescore=execution.may_rescore
     )
-    fault = attempt.account.fault or attempt.run.account.fault
-    if retry is not None and retry.scope == "attempt" and fault is not None:
+    if retry is None or retry.scope == "evaluate":
+        return retry
+    fault = attempt.account.fault or attempt.run.account.refuses()
+    if fault is not None:
         log.info("%s: not tried again: %s", execution.name, fault)
-        return None
-    return retry
+    return retry if fault is None else None
 
 
 def _log_issues(execution: Execution) -> None:
@@ -145,11 +145,16 @@ async def _first(
 async def _execute(
     execution: Execution, run_execution: RunExecution, *, again: bool = False
 ) -> bool:
-    """Execute it; False where its run may not begin another attempt, but for one that goes on."""
+    """Execute it; False where its run may not begin anything more.
+
+    `again` sets aside what the execution before it left, once it is clear that it begins.
+    """
     run = execution.run
     async with run.job.limits.admit(execution.plan.environment.id) as permit:
-        if not again and run.account.refuses():
+        if run.account.refuses():
             return False
+        if again:
+            await run.store.set_aside(*execution.key)
         run.executed.add(execution.key)
         with boundary(execution):
             await _announce(execution)
@@ -184,7 +189,8 @@ async def _again(
     retry: Retry,
     run_execution: RunExecution,
     run_evaluation: RunEvaluation,
-) -> Execution:
+) -> Execution | None:
+    """The execution that was scored again, or a new one; None where none may begin any more."""
     limits = attempt.run.job.limits
     if retry.scope == "evaluate":
         verifier = execution.plan.evaluation_environment
@@ -197,11 +203,9 @@ async def _again(
 
 async def _anew(
     attempt: AttemptJob, execution: Execution, run_execution: RunExecution
-) -> Execution:
-    await attempt.run.store.set_aside(attempt.task.task_id, attempt.number)
-    execution = _new_execution(attempt, execution.plan)
-    await _execute(execution, run_execution, again=True)
-    return execution
+) -> Execution | None:
+    anew = _new_execution(attempt, execution.plan)
+    return anew if await _execute(anew, run_execution, again=True) else None
 
 
 async def _back_off(attempt: AttemptJob, execution: Execution, retry: Retry, retries: int) -> None:

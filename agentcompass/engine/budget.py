@@ -22,13 +22,18 @@ def why_used_up(budget: Budget, spent: Spent) -> str | None:
     tokens, dollars = budget.max_total_tokens, budget.max_cost_usd
     if tokens is not None and spent.tokens >= tokens:
         return f"is used up: {spent.tokens} of {tokens} tokens"
-    if dollars is not None and spent.cost_usd >= dollars:
+    if dollars is not None and _exact(spent.cost_usd) >= dollars:
         return f"is used up: {spent.cost_usd:.4g} of {dollars:g} US dollars"
     if tokens is not None and spent.replies_without_usage:
         return f"{_UNKNOWN} in tokens"
     if dollars is not None and spent.replies_without_cost:
         return f"{_UNKNOWN} in US dollars"
     return None
+
+
+def _exact(dollars: float) -> float:
+    """A sum without what floats add to it: three times 0.1 is 0.3, and no less."""
+    return round(dollars, 9)
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -63,11 +68,9 @@ class Account:
         """What run_info.json says of it: `spent`, `budget_used_up`, or nothing."""
         spent, said = self.spent, {}
         if spent != Spent():
-            # Nothing is only nothing where nothing is unknown.
             said["spent"] = {
-                "total_tokens": spent.tokens or (None if spent.replies_without_usage else 0),
-                "cost_usd": round(spent.cost_usd, 9)
-                or (None if spent.replies_without_cost else 0.0),
+                "total_tokens": spent.tokens if spent.executions_with_usage else None,
+                "cost_usd": _exact(spent.cost_usd) if spent.executions_with_cost else None,
                 "replies_without_usage": spent.replies_without_usage,
                 "replies_without_cost": spent.replies_without_cost,
                 **({"replayed": True} if self.replayed else {}),
@@ -114,11 +117,9 @@ class ExecutionAllowance:
 
     def spent(self, calls: Iterable[Usage]) -> None:
         """Note calls that a program made; what it did not say of them is left out."""
-        tokens, dollars = 0, 0.0
-        for usage in calls:
-            tokens += (usage.prompt_tokens or 0) + (usage.completion_tokens or 0)
-            dollars += self._cost(usage) or 0.0
-        self.note(Spent(tokens=tokens, cost_usd=dollars))
+        made = list(calls)
+        counts = [*(usage.prompt_tokens for usage in made), *(u.completion_tokens for u in made)]
+        self.note(_sums(counts, map(self._cost, made)))
 
     def note(self, spent: Spent) -> None:
         """Note all that the execution's calls took so far, in place of what was noted before."""
@@ -166,9 +167,22 @@ class CountedConversation:
 
     def _so_far(self) -> Spent:
         sums = self.conversation.spent()
-        return Spent(
-            tokens=(sums.get("prompt_tokens") or 0) + (sums.get("completion_tokens") or 0),
-            cost_usd=sums.get("cost_usd") or 0.0,
+        return attrs.evolve(
+            _sums(
+                (sums.get("prompt_tokens"), sums.get("completion_tokens")), (sums.get("cost_usd"),)
+            ),
             replies_without_usage=self._without_usage,
             replies_without_cost=self._without_cost,
         )
+
+
+def _sums(counts: Iterable[int | None], costs: Iterable[float | None]) -> Spent:
+    """What one execution took, of which any part may be unknown."""
+    tokens = [count for count in counts if count is not None]
+    dollars = [cost for cost in costs if cost is not None]
+    return Spent(
+        tokens=sum(tokens),
+        cost_usd=sum(dollars, 0.0),
+        executions_with_usage=int(bool(tokens)),
+        executions_with_cost=int(bool(dollars)),
+    )

@@ -70,10 +70,10 @@ class Ledger:
             self.status, self.error = "failed", str(error)
 
     def _out_of_budget(self, run: Run) -> str:
-        return (
-            f"{run.account.fault}; {len(self.pending)} of {len(self.tasks)} tasks did not finish;"
-            " --reuse goes on, with a larger run_budget or none"
-        )
+        left = f"{len(self.pending)} of {len(self.tasks)} tasks did not finish"
+        if not self.pending:
+            left = "agents were cut off or not tried again"
+        return f"{run.account.fault}; {left}; --reuse goes on, with a larger run_budget or none"
 
 
 def _is_fatal(task: TaskObservations) -> bool:

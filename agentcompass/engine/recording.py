@@ -74,20 +74,24 @@ class RecordedConversation:
             step=self._steps, asked=Asked(messages=tuple(messages), tools=tuple(tools), body=body)
         )
         try:
-            reply = await self.inner.complete(messages, tools=tools)
-            await self._note(call, reply=reply)
-        except ExecutionError as error:
-            await self._note(call, fault=_fault(error))
-            raise
-        except trio.Cancelled:
+            return await self._complete(call)
+        except trio.Cancelled:  # also while it was written: the harness never learns of its end
             with cleanup(self.execution.run.cleanup):
                 await self._note(call)
             raise
-        return reply
 
     def spent(self) -> Mapping[str, Any]:
         """As the conversation itself."""
         return self.inner.spent()
+
+    async def _complete(self, call: "_Call") -> Reply:
+        try:
+            reply = await self.inner.complete(call.asked.messages, tools=call.asked.tools)
+        except ExecutionError as error:
+            await self._note(call, fault=_fault(error))
+            raise
+        await self._note(call, reply=reply)
+        return reply
 
     async def _note(self, call: "_Call", **end: Any) -> None:
         exchange = Exchange(

@@ -27,11 +27,14 @@ class Usage:
 class Spent:
     """What calls took together: prompt and completion tokens, US dollars.
 
-    It lacks the replies that did not say so, which are counted.
+    It lacks the replies that did not say so, which are counted, as are the executions of which
+    anything is known: where there is none, a sum of 0 is unknown.
     """
 
     tokens: int = 0
     cost_usd: float = 0.0
+    executions_with_usage: int = 0
+    executions_with_cost: int = 0
     replies_without_usage: int = 0
     replies_without_cost: int = 0
 

@@ -34,10 +34,12 @@ class RecordedCalls:
         A last line that was never finished is said and passed over.
         """
         found: dict[str, list[Exchange]] = {}
-        for state in STATES:
-            path = RunLayout(self.directory).task(task_id, state).attempt(attempt).exchanges
+        tasks = (RunLayout(self.directory).task(task_id, state) for state in STATES)
+        files = (task.attempt(attempt).exchanges for task in tasks)
+        # The first only: a task that goes on may move from one state to the next meanwhile.
+        if (path := next(filter(Path.is_file, files), None)) is not None:
             with named_errors(path):
-                for exchange in _read(path) if path.exists() else ():
+                for exchange in _read(path):
                     found.setdefault(exchange.execution, []).append(exchange)
         return list(found.values())
 
@@ -74,7 +76,7 @@ def open_recorded_calls(directory: Path, benchmark: str, redactor: Redactor) -> 
 def _has_recorded(layout: RunLayout) -> bool:
     tasks = (TaskLayout(folder) for _, folder in layout.task_folders())
     return any(
-        task.attempt(number).exchanges.exists()
+        task.attempt(number).exchanges.is_file()
         for task in tasks
         for number in task.attempt_numbers()
     )
@@ -107,5 +109,5 @@ def _checked(record: Any, source: str) -> Mapping[str, Any]:
 def _marks(record: Mapping[str, Any], before: Mapping[str, Any], source: str) -> dict[str, Any]:
     try:
         return whole_again(record["marks"], before)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RecordCorrupt(f"{source}: its marks do not continue those before them") from error

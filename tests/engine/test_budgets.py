@@ -9,7 +9,7 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentcompass.engine.budget import RUN_CODE, why_used_up
+from agentcompass.engine.budget import RUN_CODE, attempt_account, why_used_up
 from agentcompass.engine.request import Outcome
 from agentcompass.engine.tree import run_job
 from agentcompass.errors import BudgetExhausted, EvaluationFailed, ModelFailed
@@ -168,7 +168,7 @@ def test_a_call_may_be_made_as_long_as_every_limit_is_known_to_hold(
     tokens, dollars = budget.max_total_tokens, budget.max_cost_usd
     holds = (
         tokens is None or (spent.tokens < tokens and not spent.replies_without_usage),
-        dollars is None or (spent.cost_usd < dollars and not spent.replies_without_cost),
+        dollars is None or (round(spent.cost_usd, 9) < dollars and not spent.replies_without_cost),
     )
 
     assert (why_used_up(budget, spent) is None) == all(holds)
@@ -183,6 +183,19 @@ def test_what_is_noted_again_counts_once(given_sums: list[Spent]) -> None:
 
     assert total.tokens == before.tokens
     assert total.cost_usd == pytest.approx(before.cost_usd, abs=1e-3)
+
+
+@given(cents=st.integers(1, 99), calls=st.integers(1, 60))
+def test_sums_of_money_are_exact_to_the_billionth(cents: int, calls: int) -> None:
+    """Fails when sums of floats, which are a little off, are compared as they are."""
+    account = attempt_account(Budget(max_cost_usd=cents * calls / 100))
+    before, made = Spent(), 0
+    while account.fault is None:
+        made += 1
+        after = attrs.evolve(before, cost_usd=before.cost_usd + cents / 100)
+        account.spent, before = account.spent.changed(before, after), after
+
+    assert made == calls
 
 
 def test_an_attempt_ends_before_the_call_beyond_its_budget_and_is_scored() -> None:
@@ -270,6 +283,54 @@ def test_what_no_budget_is_about_may_be_unknown() -> None:
         "replies_without_usage": 3,
         "replies_without_cost": 3,
     }
+
+
+def test_what_only_failed_calls_took_is_unknown_where_no_price_is() -> None:
+    unpriced = attrs.evolve(PAID, cost_usd=None)
+    ran = run(calls=1, model=SpendingModel(usage=unpriced, failing=frozenset({1})))
+
+    spent = ran.store.run_info["spent"]
+    assert (spent["total_tokens"], spent["cost_usd"]) == (100, None)
+
+
+def test_calls_that_cost_nothing_cost_nothing() -> None:
+    ran = run(model=SpendingModel(usage=attrs.evolve(PAID, cost_usd=0.0)))
+
+    assert ran.store.run_info["spent"]["cost_usd"] == 0.0
+
+
+def test_a_retry_that_the_budget_of_the_run_forbids_is_something_left_undone() -> None:
+    ran = run(
+        calls=2,
+        model=SpendingModel(failing=frozenset({1})),
+        max_retries=1,
+        run_budget=Budget(max_total_tokens=100),
+    )
+
+    assert ran.issues == {"t0#1": [("fatal", "run", "model_failed")]}
+    assert ran.store.status == "failed"
+    assert ran.store.error == (
+        "run_budget is used up: 100 of 100 tokens; agents were cut off or not tried again;"
+        " --reuse goes on, with a larger run_budget or none"
+    )
+    assert ran.store.retries == []
+
+
+def test_a_budget_that_others_use_up_while_a_retry_waits_leaves_what_there_was() -> None:
+    """The first task fails, and waits; the second one spends the rest meanwhile."""
+    ran = run(
+        tasks=2,
+        calls=3,
+        model=SpendingModel(failing=frozenset({1})),
+        max_retries=1,
+        retry_min_delay_seconds=60.0,
+        run_budget=Budget(max_total_tokens=400),
+    )
+
+    assert ran.model.calls == 4
+    assert ran.issues == {"t0#1": [("fatal", "run", "model_failed")], "t1#1": []}
+    assert ran.store.set_aside_attempts == []
+    assert ran.store.status == "failed"
 
 
 def test_a_run_without_budget_left_begins_nothing_and_ends_in_order() -> None:

@@ -109,6 +109,20 @@ async def test_a_call_that_is_cut_off_is_noted_all_the_same(autojump_clock):
     assert (exchange.reply, exchange.fault, exchange.seconds) == (None, None, 2)
 
 
+@pytest.mark.parametrize("outcome", [says("hi"), ContextTooLong("full")])
+async def test_a_call_whose_end_the_harness_never_learns_is_one_that_was_cut_off(
+    autojump_clock, outcome: Any
+):
+    chat, file, _ = recorded(outcome)
+    file.seconds = 3
+    with trio.move_on_after(2) as scope:
+        await chat.complete(ASK)
+
+    assert scope.cancelled_caught
+    ((exchange, _),) = file.noted
+    assert (exchange.step, exchange.reply, exchange.fault) == (1, None, None)
+
+
 async def test_a_disk_that_hangs_holds_a_cancelled_attempt_no_longer_than_cleanup_may(
     autojump_clock,
 ):

@@ -260,6 +260,15 @@ async def test_every_bad_line_is_named_at_once(tmp_path: Path):
     assert "task 'a', attempt 1, has a line already" in caught.value.faults[2]
 
 
+async def test_of_a_file_that_is_no_script_at_all_only_the_first_lines_are_named(tmp_path: Path):
+    with pytest.raises(ConfigInvalid) as caught:
+        await replay(written(tmp_path, *["{"] * 400)).preflight()
+
+    *first, rest = caught.value.faults
+    assert [fault.split(":")[1] for fault in first] == ["1", "2", "3", "4", "5"]
+    assert rest.endswith(": and 395 more lines that cannot be used")
+
+
 async def test_an_empty_file_is_refused(tmp_path: Path):
     with pytest.raises(ConfigInvalid, match="hold no line"):
         await replay(written(tmp_path, "")).preflight()

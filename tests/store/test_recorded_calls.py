@@ -1,6 +1,8 @@
 """Recorded calls: what is written reads back, grows with the conversation, and holds no secret."""
 
 import json
+import os
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -227,6 +229,11 @@ async def test_a_call_that_lacks_only_its_line_end_counts_and_the_next_one_stand
             RecordCorrupt,
             "its marks do not continue",
         ),
+        (
+            HEAD + b', "marks": {"kept": {}, "new": ["tools"]}}\n',
+            RecordCorrupt,
+            "its marks do not continue",
+        ),
     ],
 )
 def test_a_line_that_is_none_is_named(
@@ -237,6 +244,24 @@ def test_a_line_that_is_none_is_named(
 
     with pytest.raises(error, match=said):
         recording.read()
+
+
+async def test_a_task_that_moves_on_while_it_is_read_is_read_once(recording: Recording):
+    await recording.file().append(exchange(1), asked("a"))
+    running = recording.path.parent.parent
+    moved = RunLayout(recording.folder).task("t", "normal").directory
+    shutil.copytree(running, moved)
+
+    assert [[read.step for read in execution] for execution in recording.read()] == [[1]]
+    shutil.rmtree(running)
+    assert [[read.step for read in execution] for execution in recording.read()] == [[1]]
+
+
+def test_a_pipe_in_the_place_of_recorded_calls_is_waited_for_by_nobody(recording: Recording):
+    recording.path.parent.mkdir(parents=True)
+    os.mkfifo(recording.path)
+
+    assert recording.read() == []
 
 
 def test_lines_that_are_copied_are_whole_and_without_what_has_become_secret():

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import trio
 
+from agentcompass.errors import ConfigInvalid
 from tests.loopback import Act, Exchange, answer, cut, hang, serve
 from tests.loopback_models import BODIES, PROTOCOLS, Said
 from tests.whole_runs import MARKER, Ran, read, run
@@ -135,6 +136,11 @@ async def test_a_run_replays_to_the_same_bytes(tmp_path: Path, protocol: str, ha
     for record in attempts(first.directory).values():
         assert record["issues"] == []
         assert taken(record)["cost_usd"] > 0
+
+
+async def test_an_empty_path_is_no_path(tmp_path: Path):
+    with pytest.raises(ConfigInvalid, match="path must be text, not ''"):
+        await replayed(tmp_path, Path("x"), "mini_swe_agent", model_params={"path": ""})
 
 
 async def test_attempts_faults_and_retries_repeat(tmp_path: Path):
