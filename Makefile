@@ -5,13 +5,18 @@ PEER_VENV ?= $(HOME)/.cache/agentcompass-peer
 PEER_PYTHON ?= python3.12
 # Where `make mini` installs mini-swe-agent, the package, which mini_swe_agent is compared with.
 MINI_VENV ?= $(HOME)/.cache/agentcompass-mini
+# Where `make inspect` installs Inspect, which reads exported logs.
+INSPECT_VENV ?= $(HOME)/.cache/agentcompass-inspect
+# Where `make harbor` installs Harbor, whose models check exported trajectories, and its Python.
+HARBOR_VENV ?= $(HOME)/.cache/agentcompass-harbor
+HARBOR_PYTHON ?= python3.12
 # Where `make programs` installs Claude Code and Codex from npm.
 PROGRAMS ?= $(HOME)/.cache/agentcompass-programs
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check format lint types properties mutations peer mini programs bench-flat bench-docker clean
+.PHONY: demo test check format lint types properties mutations peer mini inspect harbor programs bench-flat bench-docker clean
 
 demo: $(VENV)/.installed
 	$(BIN)/agentcompass run starter mini_swe_agent replay --model-api-protocol replay --task-concurrency 4
@@ -41,6 +46,12 @@ peer: $(VENV)/.installed-test $(PEER_VENV)/.installed
 
 mini: $(VENV)/.installed-test $(MINI_VENV)/.installed
 	AGENTCOMPASS_MINI_PYTHON=$(abspath $(MINI_VENV))/bin/python $(BIN)/python -m pytest tests/peer/test_mini_package.py
+
+inspect: $(VENV)/.installed-test $(INSPECT_VENV)/.installed
+	AGENTCOMPASS_INSPECT_PYTHON=$(abspath $(INSPECT_VENV))/bin/python $(BIN)/python -m pytest tests/peer/test_inspect_reads_export.py
+
+harbor: $(VENV)/.installed-test $(HARBOR_VENV)/.installed
+	AGENTCOMPASS_HARBOR_PYTHON=$(abspath $(HARBOR_VENV))/bin/python $(BIN)/python -m pytest tests/peer/test_harbor_reads_export.py
 
 programs: $(VENV)/.installed-test $(PROGRAMS)/.installed
 	AGENTCOMPASS_PROGRAMS=$(abspath $(PROGRAMS))/node_modules/.bin $(BIN)/python -m pytest tests/peer/test_real_programs.py
@@ -77,6 +88,16 @@ $(PEER_VENV)/.installed:
 $(MINI_VENV)/.installed:
 	$(PYTHON) -m venv $(MINI_VENV)
 	$(MINI_VENV)/bin/python -m pip install --quiet --disable-pip-version-check mini-swe-agent==2.4.6
+	touch $@
+
+$(INSPECT_VENV)/.installed:
+	$(PYTHON) -m venv $(INSPECT_VENV)
+	$(INSPECT_VENV)/bin/python -m pip install --quiet --disable-pip-version-check inspect-ai==0.3.285
+	touch $@
+
+$(HARBOR_VENV)/.installed:
+	$(HARBOR_PYTHON) -m venv $(HARBOR_VENV)
+	$(HARBOR_VENV)/bin/python -m pip install --quiet --disable-pip-version-check harbor==0.26.0
 	touch $@
 
 $(PROGRAMS)/.installed:

@@ -12,6 +12,7 @@ AgentCompassError                 code, exit_code
     RequestCancelled              exit 130 (SIGINT) or 143 (SIGTERM)
   ExecutionError                  ends one execution; the only retryable branch
     TaskInvalid EnvironmentFailed HarnessFailed EvaluationFailed ArtifactOverBudget PhaseTimeout
+    BudgetExhausted               no further model call may be made
     ModelFailed
       ContextTooLong              the harness may shorten the conversation and go on
   StoreError                      SchemaUnsupported RecordCorrupt
@@ -177,6 +178,17 @@ class ArtifactOverBudget(ExecutionError):
 
     code = "artifact_over_budget"
     phase = "collect"
+
+
+class BudgetExhausted(ExecutionError):
+    """What model calls may take is used up: the next one is not made, and the work is scored.
+
+    The code is `run_budget_exhausted` where it is what the whole run may take.
+    """
+
+    code = "budget_exhausted"
+    severity: Severity = "error"
+    phase = "run"
 
 
 class PhaseTimeout(ExecutionError):

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import attrs
 import trio
@@ -13,6 +13,7 @@ import trio
 from agentcompass.config.components import build_component
 from agentcompass.config.secrets import known_secrets
 from agentcompass.deadlines import CleanupClock
+from agentcompass.engine.budget import PricesCalls
 from agentcompass.engine.job import Job, Store
 from agentcompass.engine.limits import Limits
 from agentcompass.engine.plan import asked_for
@@ -34,16 +35,20 @@ from agentcompass.records.environment import (
     EnvironmentSetup,
     Resources,
 )
+from agentcompass.records.model import Usage
 from agentcompass.records.progress import ProgressEvent
 from agentcompass.records.request import EnvironmentSpec, ProcessOptions, RunRequest
 from agentcompass.registry import known, load
 from agentcompass.store.location import RunLocation, check_location, run_location
+from agentcompass.store.recorded_calls import RecordedCalls, open_recorded_calls
 from agentcompass.store.redact import Redactor
 from agentcompass.store.reuse_source import find_reuse_source
 from agentcompass.store.runs import open_run
 
 # The harness id of a benchmark that runs its own agent loop.
 NO_HARNESS = "none"
+# The protocol that needs no endpoint, whichever others a harness speaks.
+REPLAY = "replay"
 
 Listener = Callable[[ProgressEvent], None]
 
@@ -69,12 +74,13 @@ async def prepare_job(
         await parts.environment.preflight()
         if isinstance(parts.environment, ChecksWishes):
             await parts.environment.check(request.environment)
-    model = _model(request, parts)
+    redactor = redactor or Redactor()
+    model = await _model(request, parts, redactor)
     if model is not None:
         await model.preflight()
+        _check_price(request, model)
     location = run_location(Path(options.results_dir), request)
     await trio.to_thread.run_sync(check_location, location)
-    redactor = redactor or Redactor()
     redactor.learn(known_secrets(request, os.environ))
     return Job(
         request=request,
@@ -148,21 +154,46 @@ def _check_wishes(wish: EnvironmentSpec, able: Capabilities) -> None:
         )
 
 
-def _model(request: RunRequest, parts: _Parts) -> Model | None:
+@runtime_checkable
+class TalksItself(Protocol):
+    """A harness whose program calls the model itself: nothing else sees, or answers, its calls."""
+
+    talks_itself: ClassVar[bool]
+
+
+async def _model(request: RunRequest, parts: _Parts, redactor: Redactor) -> Model | None:
     if parts.harness is not None and not parts.harness.needs_model:
         return None
+    if isinstance(parts.harness, TalksItself) and request.model.params.get("record"):
+        raise UsageError(
+            f"--model-params: record: harness {request.harness.id!r} runs a program that calls the"
+            " model itself, so that there is nothing to record"
+        )
     protocol = _protocol(request, parts.harness)
+    recorded = None
+    if protocol == REPLAY:
+        recorded = await trio.to_thread.run_sync(_recorded_calls, request, redactor)
     model: type[Model] = load("model", protocol)
     return model(
         request.model,
-        replies=parts.benchmark.replies,
+        replies=parts.benchmark.replies if recorded is None else recorded,
         connections=request.execution.task_concurrency,
     )
+
+
+def _recorded_calls(request: RunRequest, redactor: Redactor) -> RecordedCalls | None:
+    """Those of the earlier run that is to be replayed; None where it is a script."""
+    path = request.model.params.get("path")
+    if not path or not isinstance(path, str) or not (where := Path(path).expanduser()).is_dir():
+        return None
+    return open_recorded_calls(where, request.benchmark.id, redactor)
 
 
 def _protocol(request: RunRequest, harness: Harness | None) -> str:
     """The first wanted protocol that the harness speaks; with no wish, the harness's first."""
     spoken = ("openai-chat", *known("model")) if harness is None else tuple(harness.protocols)
+    if not isinstance(harness, TalksItself):
+        spoken = tuple(dict.fromkeys((*spoken, REPLAY)))  # to who asks through us, all answer alike
     wanted = request.model.api_protocol
     names = (wanted,) if isinstance(wanted, str) else tuple(wanted)
     names = tuple(name for name in names if name not in ("", "auto"))
@@ -177,6 +208,20 @@ def _protocol(request: RunRequest, harness: Harness | None) -> str:
             f" {', '.join(spoken)}, not {', '.join(names)}"
         )
     return chosen
+
+
+def _check_price(request: RunRequest, model: Model) -> None:
+    """Refuse a budget in dollars where no price is known: it could bound nothing."""
+    options = request.execution
+    budgets = {"attempt_budget": options.attempt_budget, "run_budget": options.run_budget}
+    asked = [name for name, budget in budgets.items() if budget.max_cost_usd is not None]
+    nothing = Usage(prompt_tokens=0, completion_tokens=0)
+    if asked and isinstance(model, PricesCalls) and model.cost(nothing) is None:
+        raise UsageError(
+            f"--execution-params: {asked[0]}.max_cost_usd cannot be held, since no price of model"
+            f" {request.model.id!r} is known; give it in US dollars for a million tokens:"
+            """ --model-params '{"prices": {"input": ..., "output": ...}}'"""
+        )
 
 
 def _opener(

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 import attrs
 
 from agentcompass.deadlines import CleanupClock
+from agentcompass.records.allowance import Allowance
 from agentcompass.records.environment import (
     EnvironmentPlan,
     ExecResult,
@@ -21,6 +22,7 @@ from agentcompass.records.environment import (
     Transfer,
     TransferLimits,
 )
+from agentcompass.records.exchange import RecordedReplies
 from agentcompass.records.metrics import MetricContract
 from agentcompass.records.model import Reply
 from agentcompass.records.plan import ExecutionPlan
@@ -224,7 +226,10 @@ class Conversation(Protocol):
         *,
         tools: Sequence[Mapping[str, Any]] = (),
     ) -> Reply:
-        """One reply to messages in OpenAI chat form; raises `ModelFailed`."""
+        """One reply to messages in OpenAI chat form.
+
+        Raises `ModelFailed`, and `BudgetExhausted` in place of a call that may not be made.
+        """
         ...
 
     def spent(self) -> Mapping[str, Any]:
@@ -238,8 +243,13 @@ class Model(Protocol):
     id: ClassVar[str]
     description: ClassVar[str]
 
-    def __init__(self, spec: ModelSpec, *, replies: Path | None, connections: int) -> None:
-        """`replies` is what the benchmark ships for `replay`; `connections` calls run at once."""
+    def __init__(
+        self, spec: ModelSpec, *, replies: Path | RecordedReplies | None, connections: int
+    ) -> None:
+        """`replies` are for `replay`: what the benchmark ships, or what an earlier run recorded.
+
+        `connections` calls run at once.
+        """
         ...
 
     async def preflight(self) -> None:
@@ -259,7 +269,8 @@ class Model(Protocol):
 class AgentContext:
     """What a harness knows of the attempt that it serves, and how its own cleanup is bounded.
 
-    `model` is for programs that talk to the endpoint themselves; all others use `conversation`.
+    `model` and `allowance` are for programs that talk to the endpoint themselves; all others use
+    `conversation`, which counts for itself.
     """
 
     task: TaskSpec
@@ -268,6 +279,7 @@ class AgentContext:
     plan: ExecutionPlan
     conversation: Conversation | None
     model: ModelSpec | None = None
+    allowance: Allowance | None = None
     cleanup: CleanupClock = attrs.field(factory=lambda: CleanupClock(30.0))
 
 

@@ -14,13 +14,14 @@ import trio
 
 from agentcompass.config.keywords import config_paths
 from agentcompass.config.resolve import resolve_run
-from agentcompass.config.secrets import known_secrets
+from agentcompass.config.secrets import known_in, known_secrets
 from agentcompass.engine.job import Job
 from agentcompass.engine.limits import set_provider_limits
 from agentcompass.engine.request import Outcome
 from agentcompass.engine.tree import run_job
 from agentcompass.errors import RequestFailed, RequestTimeout, UsageError
-from agentcompass.exporting.copy import write_copy
+from agentcompass.exporting.attempts import Source
+from agentcompass.exporting.write import write_export
 from agentcompass.metrics.summary import summary_mapping
 from agentcompass.preflight import prepare_job
 from agentcompass.progress.console import console_logging
@@ -138,7 +139,7 @@ async def async_summary(
 
 
 def export_run(**settings: Any) -> Mapping[str, str]:
-    """Copy a completed run for another program; the keywords are those of `async_export_run`."""
+    """Write a run for another program; the keywords are those of `async_export_run`."""
     _refuse_inside_a_loop("export_run")
     return trio.run(partial(async_export_run, **settings))
 
@@ -150,23 +151,21 @@ async def async_export_run(
     format: str = "peer",  # noqa: A002  # as the option is called
     spell: Callable[[str], str] = str,
 ) -> Mapping[str, str]:
-    """Copy the run in `run_dir` to `output`, which must not exist, as `format` has it.
+    """Write the run in `run_dir` to `output` as `format` has it: `peer`, `atif` or `inspect`.
 
-    Returns the paths of the copy. `output` is there whole or not at all, and `run_dir` is only
-    read. Raises `UsageError` for what is no run, for one that is not complete, and where `output`
-    exists; `StoreError` where a file cannot be read or written.
+    Returns the paths of what was written, `output` first. It is there whole or not at all, and
+    `run_dir` is only read. Raises `UsageError` for what is no run or none of which the format can
+    tell, and where `output` is taken; `StoreError` where a file cannot be read or written.
     """
-    target = Path.cwd() / output
-    work = partial(
-        write_copy,
-        Path.cwd() / run_dir,
-        target,
-        form=format,
-        spell=spell,
+    source = Source(
+        directory=Path.cwd() / run_dir,
+        redactor=Redactor(known_in(dict(os.environ))),
         go_on=trio.from_thread.check_cancelled,
     )
-    await trio.to_thread.run_sync(work)
-    return _paths(RunLayout(target))
+    work = partial(write_export, source, Path.cwd() / output, form=format, spell=spell)
+    written = await trio.to_thread.run_sync(work)
+    copied = _paths(RunLayout(written)) if format == "peer" else {}
+    return {"output": str(written), **copied}
 
 
 @attrs.define(eq=False)
@@ -224,6 +223,7 @@ def _result(job: Job, outcome: Outcome) -> dict[str, Any]:
             "run_id": outcome.run_id,
             "total_tasks": outcome.total_tasks,
             **unstructure(outcome.reuse),
+            **outcome.spent,
             "evaluation_params": job.redactor.record(dict(request.benchmark.params)),
         },
         "metrics": unstructure(outcome.report),

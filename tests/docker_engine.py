@@ -46,3 +46,8 @@ def inspect(name: str) -> dict[str, object]:
     """All that the engine knows of a container."""
     found: dict[str, object] = json.loads(docker("container", "inspect", name))[0]
     return found
+
+
+def gateway() -> str:
+    """The host's address on the engine's default network, by which containers reach it."""
+    return docker("network", "inspect", "bridge", "--format={{(index .IPAM.Config 0).Gateway}}")

@@ -118,8 +118,10 @@ async def hang(exchange: Exchange) -> None:
 
 
 @asynccontextmanager
-async def serve(*script: Act, tls: ssl.SSLContext | None = None) -> AsyncIterator[Server]:
-    """A server whose last act repeats for every further request."""
+async def serve(
+    *script: Act, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"
+) -> AsyncIterator[Server]:
+    """A server whose last act repeats for every further request; `host` is where it listens."""
     acts = list(script) or [completion()]
 
     async def handle(stream: trio.abc.Stream) -> None:
@@ -135,10 +137,10 @@ async def serve(*script: Act, tls: ssl.SSLContext | None = None) -> AsyncIterato
             server.ended()
 
     async with trio.open_nursery() as nursery:
-        listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        listeners = await trio.open_tcp_listeners(0, host=host)
         port = listeners[0].socket.getsockname()[1]
         scheme = "http" if tls is None else "https"
-        server = Server(url=f"{scheme}://127.0.0.1:{port}/v1")
+        server = Server(url=f"{scheme}://{host}:{port}/v1")
         nursery.start_soon(trio.serve_listeners, handle, listeners)
         yield server
         nursery.cancel_scope.cancel()

@@ -64,8 +64,29 @@ MUTATIONS = (
     Mutation(
         "test_retries_stay_in_their_budget_and_retry_only_what_matches",
         "engine/attempt.py",
-        "used=retries, may_rescore",
-        "used=retries - 1, may_rescore",
+        "used=used, may_rescore",
+        "used=used - 1, may_rescore",
+    ),
+    Mutation(
+        "test_a_run_passes_its_budget_by_the_calls_under_way_at_most",
+        "engine/budget.py",
+        "        self.allowance.check()\n",
+        "",
+        "tests/engine/test_budgets.py",
+    ),
+    Mutation(
+        "test_a_run_passes_its_budget_by_the_calls_under_way_at_most",
+        "engine/attempt.py",
+        "if run.account.refuses():",
+        "if False:",
+        "tests/engine/test_budgets.py",
+    ),
+    Mutation(
+        "test_sums_of_money_are_exact_to_the_billionth",
+        "engine/budget.py",
+        "_exact(spent.cost_usd) >= dollars",
+        "spent.cost_usd >= dollars",
+        "tests/engine/test_budgets.py",
     ),
     Mutation(
         "test_a_fault_of_one_task_changes_no_other_result",

@@ -33,7 +33,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     | {"config", "engine", "store", "registry", "protocols", "deadlines", "preflight"}
     | {"plugin_edge"},
     "summarizing": BASE | {"config", "store", "metrics"},
-    "exporting": BASE | {"exporting", "store", "metrics", "summarizing"},
+    "exporting": BASE | {"exporting", "config", "store", "metrics", "summarizing"},
     "sdk": BASE
     | {"config", "engine", "store", "metrics", "protocols", "preflight", "progress", "deadlines"}
     | {"summarizing", "exporting"},

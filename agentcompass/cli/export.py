@@ -1,4 +1,4 @@
-"""`agentcompass export`: a copy of a run directory that another program reads."""
+"""`agentcompass export`: a run directory as another program reads it."""
 
 import os
 
@@ -9,13 +9,24 @@ from agentcompass.cli.output import emit, tell
 
 @click.command("export")
 @click.argument("run_dir", metavar="RUN_DIR")
-@click.option("--format", "form", required=True, metavar="FORMAT", help="Who reads it: peer.")
-@click.option("--output", required=True, metavar="DIR", help="Where to; DIR must not exist yet.")
+@click.option(
+    "--format", "form", required=True, metavar="FORMAT", help="Who reads it: peer, atif, inspect."
+)
+@click.option(
+    "--output",
+    required=True,
+    metavar="PATH",
+    help="Where to: a folder, empty or not there yet; for inspect also FILE.eval, FILE.json.",
+)
 async def export(run_dir: str, form: str, output: str) -> None:
-    """Copy the completed run in RUN_DIR to DIR, as FORMAT has it.
+    """Write the run in RUN_DIR to PATH, as FORMAT has it. RUN_DIR is only read.
 
-    `peer` is the asyncio implementation of AgentCompass, PyPI agentcompass 1.0.1. A run of which
-    a task is missing or cannot be read is refused: its numbers would be others there.
+    `peer` is a copy for the asyncio implementation of AgentCompass, PyPI agentcompass 1.0.1. A run
+    of which a task is missing or cannot be read is refused: its numbers would be others there.
+
+    `atif` is a trajectory in ATIF v1.8 for each attempt, and index.jsonl, which names them.
+
+    `inspect` is an evaluation log of Inspect, PyPI inspect-ai, with a sample for each attempt.
     """
     from agentcompass.config.secrets import known_in
     from agentcompass.progress.console import console_logging
@@ -26,4 +37,4 @@ async def export(run_dir: str, form: str, output: str) -> None:
         paths = await async_export_run(
             run_dir=run_dir, output=output, format=form, spell="--{}".format
         )
-    emit(f"Run directory: {paths['output_dir']}")
+    emit(f"{'Run directory' if form == 'peer' else 'Written'}: {paths['output']}")

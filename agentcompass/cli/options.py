@@ -101,7 +101,7 @@ RUN_OPTIONS = (
     _option(
         _EXECUTION,
         "--execution-params",
-        "Any field of `execution`, such as timeouts and artifact limits; other options win.",
+        "Any field of `execution`, such as timeouts, budgets, artifact limits; other options win.",
         type=_OBJECT,
     ),
     _option(

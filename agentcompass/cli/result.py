@@ -23,6 +23,8 @@ def show_result(result: Mapping[str, Any], directory: Path | None) -> None:
         emit_table(_HEADERS, [_row(entry) for entry in series])
     if "reused_from" in metadata:
         emit(_reuse(metadata))
+    if "spent" in metadata:
+        emit(_spent(metadata["spent"]))
     if result.get("evaluation_failed"):
         emit("No official score: some tasks ended with a FATAL issue; values are for reference.")
     if directory is not None:
@@ -32,6 +34,18 @@ def show_result(result: Mapping[str, Any], directory: Path | None) -> None:
 def _reuse(metadata: Mapping[str, Any]) -> str:
     counts = ", ".join(f"{count} {kind}" for kind, count in metadata["reuse_counts"].items())
     return visible(f"Attempts: {counts}; from run {metadata['reused_from'].get('run_id')}")
+
+
+def _spent(spent: Mapping[str, Any]) -> str:
+    tokens, cost = spent["total_tokens"], spent["cost_usd"]
+    parts = (
+        "tokens unknown" if tokens is None else f"{tokens} tokens",
+        "cost unknown" if cost is None else f"{cost:.4f} US dollars",
+    )
+    unknown = spent["replies_without_usage"]
+    lacking = f" (replies that did not say: {unknown})" if unknown else ""
+    replayed = " (replayed)" if spent.get("replayed") else ""
+    return f"Model calls{replayed}: {', '.join(parts)}{lacking}"
 
 
 def fatal_issues(directory: Path) -> Iterator[str]:

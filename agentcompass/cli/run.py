@@ -22,7 +22,8 @@ async def run(ctx: click.Context, /, **values: Any) -> None:
     """Measure MODEL in HARNESS on BENCHMARK, and write a run directory.
 
     The result is a table on stdout; progress and logs go to stderr. Exit codes: 0 completed,
-    1 failed (a final FATAL issue), 2 usage, 124 timed out, 130 Ctrl-C, 143 SIGTERM.
+    1 failed (a final FATAL issue, a used-up run_budget), 2 usage, 124 timed out, 130 Ctrl-C, 143
+    SIGTERM.
     """
     from agentcompass.cli.measure import measure
     from agentcompass.config.resolve import resolve_run

@@ -8,6 +8,7 @@ import trio
 
 from agentcompass.deadlines import cleanup
 from agentcompass.engine.boundary import boundary
+from agentcompass.engine.budget import Account, attempt_account
 from agentcompass.engine.events import TaskEvents
 from agentcompass.engine.execution_state import Execution
 from agentcompass.engine.job import Run
@@ -40,29 +41,41 @@ class AttemptJob:
     task: TaskSpec
     header: TaskHeader
     number: int
+    account: Account = attrs.field()
+
+    @account.default
+    def _new_account(self) -> Account:
+        return attempt_account(self.run.job.request.execution.attempt_budget)
 
 
 async def run_attempt(
     attempt: AttemptJob, run_execution: RunExecution, run_evaluation: RunEvaluation
-) -> AttemptResult:
-    """Execute, and go on as the retry policy says; no limit is held during a back-off."""
+) -> AttemptResult | None:
+    """Execute, and go on as the retry policy says; no limit is held during a back-off.
+
+    None is an attempt that was not begun, since the run's budget was used up.
+    """
     execution = _planned(attempt)
     retries = 0
     try:
         if not execution.is_fatal:  # planning is not retried
-            execution = await _first(attempt, execution, run_execution, run_evaluation)
-            while retry := attempt.run.job.retry.decide(
-                execution.result.issues, used=retries, may_rescore=execution.may_rescore
-            ):
+            begun = await _first(attempt, execution, run_execution, run_evaluation)
+            if begun is None:
+                return None
+            execution = begun
+            while retry := _next_retry(attempt, execution, retries):
                 retries += 1
                 with boundary(execution):  # what cannot be set aside is not retried
                     await _back_off(attempt, execution, retry, retries)
-                    execution = await _again(
-                        attempt, execution, retry, run_execution, run_evaluation
-                    )
+                    again = await _again(attempt, execution, retry, run_execution, run_evaluation)
+                    execution = again or execution
     except trio.Cancelled:
         await _record_interruption(attempt, execution, retries)
         raise
+    return _conclude(attempt, execution, retries)
+
+
+def _conclude(attempt: AttemptJob, execution: Execution, retries: int) -> AttemptResult:
     if execution.key not in attempt.run.resumed:
         attempt.run.executed.add(execution.key)  # also where its planning failed
     result = attempt_result(execution, retry_count=retries)
@@ -70,6 +83,19 @@ async def run_attempt(
     attempt.events.attempt_started(attempt.number)
     attempt.events.attempt_finished(attempt.number, execution.severity)
     return result
+
+
+def _next_retry(attempt: AttemptJob, execution: Execution, used: int) -> Retry | None:
+    """The next retry, unless it would call a model that it may not call any more."""
+    retry = attempt.run.job.retry.decide(
+        execution.result.issues, used=used, may_rescore=execution.may_rescore
+    )
+    if retry is None or retry.scope == "evaluate":
+        return retry
+    fault = attempt.account.fault or attempt.run.account.refuses()
+    if fault is not None:
+        log.info("%s: not tried again: %s", execution.name, fault)
+    return retry if fault is None else None
 
 
 def _log_issues(execution: Execution) -> None:
@@ -86,6 +112,7 @@ def _new_execution(attempt: AttemptJob, plan: ExecutionPlan) -> Execution:
         task=attempt.task,
         number=attempt.number,
         plan=plan,
+        account=attempt.account,
     )
 
 
@@ -101,12 +128,11 @@ async def _first(
     execution: Execution,
     run_execution: RunExecution,
     run_evaluation: RunEvaluation,
-) -> Execution:
-    """Score what an earlier run saved, or execute the attempt."""
+) -> Execution | None:
+    """Score what an earlier run saved, or execute the attempt, if its run may still begin one."""
     taken = attempt.run.taken_over.get(attempt.task.task_id)
     if taken is None or attempt.number not in taken.resumable:
-        await _execute(execution, run_execution)
-        return execution
+        return execution if await _execute(execution, run_execution) else None
     try:
         await _resume(execution, run_evaluation)
     except CheckpointUnusable as error:
@@ -116,13 +142,24 @@ async def _first(
     return execution
 
 
-async def _execute(execution: Execution, run_execution: RunExecution) -> None:
+async def _execute(
+    execution: Execution, run_execution: RunExecution, *, again: bool = False
+) -> bool:
+    """Execute it; False where its run may not begin anything more.
+
+    `again` sets aside what the execution before it left, once it is clear that it begins.
+    """
     run = execution.run
     async with run.job.limits.admit(execution.plan.environment.id) as permit:
+        if run.account.refuses():
+            return False
+        if again:
+            await run.store.set_aside(*execution.key)
         run.executed.add(execution.key)
         with boundary(execution):
             await _announce(execution)
             await run_execution(execution, permit)
+    return True
 
 
 async def _resume(execution: Execution, run_evaluation: RunEvaluation) -> None:
@@ -152,7 +189,8 @@ async def _again(
     retry: Retry,
     run_execution: RunExecution,
     run_evaluation: RunEvaluation,
-) -> Execution:
+) -> Execution | None:
+    """The execution that was scored again, or a new one; None where none may begin any more."""
     limits = attempt.run.job.limits
     if retry.scope == "evaluate":
         verifier = execution.plan.evaluation_environment
@@ -165,11 +203,9 @@ async def _again(
 
 async def _anew(
     attempt: AttemptJob, execution: Execution, run_execution: RunExecution
-) -> Execution:
-    await attempt.run.store.set_aside(attempt.task.task_id, attempt.number)
-    execution = _new_execution(attempt, execution.plan)
-    await _execute(execution, run_execution)
-    return execution
+) -> Execution | None:
+    anew = _new_execution(attempt, execution.plan)
+    return anew if await _execute(anew, run_execution, again=True) else None
 
 
 async def _back_off(attempt: AttemptJob, execution: Execution, retry: Retry, retries: int) -> None:

@@ -2,11 +2,15 @@
 
 from collections.abc import Awaitable, Callable
 
+import attrs
+
 from agentcompass.deadlines import deadline
 from agentcompass.engine.artifacts import download_artifacts, run_collect_commands
+from agentcompass.engine.budget import CountedConversation, ExecutionAllowance
 from agentcompass.engine.execution_state import Execution
 from agentcompass.engine.issues import issue_from
 from agentcompass.engine.limits import Permit
+from agentcompass.engine.recording import conversation_of
 from agentcompass.engine.results import evaluation_checkpoint
 from agentcompass.engine.sessions import open_session
 from agentcompass.errors import ExecutionError, HarnessFailed, PhaseTimeout, StoreError
@@ -74,14 +78,24 @@ def _note_calls(execution: Execution, context: AgentContext) -> None:
 def _context(execution: Execution) -> AgentContext:
     model, task = execution.run.job.model, execution.task
     assert execution.prepared is not None, "prepare_task comes first"
-    return AgentContext(
+    context = AgentContext(
         task=task,
         prepared=execution.prepared,
         attempt=execution.number,
         plan=execution.plan,
-        conversation=None if model is None else model.conversation(task.task_id, execution.number),
-        model=None if model is None else execution.run.job.request.model,
+        conversation=None,
         cleanup=execution.run.cleanup,
+    )
+    if model is None:
+        return context
+    accounts = (execution.account, execution.run.account)
+    allowance = ExecutionAllowance(accounts=accounts, model=model)
+    talk = conversation_of(execution, model)
+    return attrs.evolve(
+        context,
+        conversation=CountedConversation(conversation=talk, allowance=allowance),
+        model=execution.run.job.request.model,
+        allowance=allowance,
     )
 
 

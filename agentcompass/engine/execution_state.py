@@ -6,6 +6,7 @@ from pathlib import Path
 
 import attrs
 
+from agentcompass.engine.budget import Account
 from agentcompass.engine.events import TaskEvents
 from agentcompass.engine.job import Run
 from agentcompass.errors import AgentCompassError, ExecutionError
@@ -24,6 +25,8 @@ _TAIL = 10_000  # characters
 class Execution:
     """One physical try of an attempt: the plan it follows, the phase it is in, its result.
 
+    `account` is the attempt's, and has what the model calls of its executions took together.
+
     `agent_result` is set once the agent's work is complete and saved; scoring starts from a copy
     of it each time, so that a scoring retry sees nothing of the one before.
     """
@@ -33,6 +36,7 @@ class Execution:
     task: TaskSpec
     number: int
     plan: ExecutionPlan
+    account: Account
     phase: str = "plan"
     result: RunResult = attrs.field()
     prepared: PreparedTask | None = None

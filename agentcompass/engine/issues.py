@@ -62,7 +62,7 @@ def _phase(error: BaseException, phase: str) -> IssuePhase:
 def _severity(error: BaseException, phase: IssuePhase) -> Severity:
     if isinstance(error, ExecutionError):
         return error.severity
-    if phase == "run" and any(isinstance(cause, TimeoutError) for cause in _causes(error)):
+    if phase == "run" and any(isinstance(cause, TimeoutError) for cause in causes_of(error)):
         return "error"
     return "error" if phase == "evaluate" else "fatal"
 
@@ -82,7 +82,8 @@ def _code(error: BaseException, phase: IssuePhase) -> str:
     return by_phase[phase]
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
+def causes_of(error: BaseException) -> Iterator[BaseException]:
+    """The error itself, and what was behind it."""
     seen: set[int] = set()
     cause: BaseException | None = error
     while cause is not None and id(cause) not in seen:
@@ -92,14 +93,18 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _message(error: BaseException) -> str:
-    parts = [_line(cause) for cause in _causes(error)]
+    parts = [_line(cause) for cause in causes_of(error)]
     text = " <- ".join(dict.fromkeys(parts))
-    status = next((s for c in _causes(error) if (s := getattr(c, "status_code", None))), None)
+    status = next((s for c in causes_of(error) if (s := getattr(c, "status_code", None))), None)
     said = status is None or f"HTTP {status}" in text
     return text if said else f"HTTP {status}: {text}"
 
 
 def _line(error: BaseException) -> str:
-    lines = str(leaf_of(error)).strip().splitlines()
-    kind = type(leaf_of(error)).__name__
-    return f"{kind}: {lines[0]}" if lines else kind
+    kind, text = type(leaf_of(error)).__name__, first_line(error)
+    return f"{kind}: {text}" if text else kind
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says first; empty where it says nothing."""
+    return next(iter(str(leaf_of(error)).strip().splitlines()), "")

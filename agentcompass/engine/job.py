@@ -9,11 +9,13 @@ from typing import Any, Protocol
 import attrs
 
 from agentcompass.deadlines import CleanupClock
+from agentcompass.engine.budget import Account, run_account
 from agentcompass.engine.limits import Limits
 from agentcompass.engine.retry import RetryPolicy
 from agentcompass.protocols import Benchmark, Environment, Harness, Model, Recipe, Resource
 from agentcompass.records.attempt import AttemptResult, TaskHeader
 from agentcompass.records.checkpoint import EvaluationCheckpoint, RetryDetail
+from agentcompass.records.exchange import Asked, Exchange
 from agentcompass.records.metrics import MetricReport
 from agentcompass.records.progress import ProgressEvent
 from agentcompass.records.request import RunRequest
@@ -21,6 +23,12 @@ from agentcompass.records.reuse import TakenOver
 from agentcompass.store.earlier_run import Judge
 from agentcompass.store.redact import Redactor
 from agentcompass.store.reuse_source import ReuseSource
+
+
+class Exchanges(Protocol):
+    """Where the model's calls of one execution are recorded."""
+
+    async def append(self, exchange: Exchange, asked: Asked) -> None: ...
 
 
 class Store(Protocol):
@@ -41,6 +49,8 @@ class Store(Protocol):
     async def update_run_info(self, **fields: Any) -> None: ...
 
     def resource(self, provider: str, task_id: str, attempt: int) -> Resource: ...
+
+    def exchanges(self, task_id: str, attempt: int) -> Exchanges: ...
 
     def artifacts_dir(self, task_id: str, attempt: int) -> Path: ...
 
@@ -112,7 +122,7 @@ class Run:
     `taken_over` is what earlier runs gave to tasks that go on, by task id, and `reused` counts all
     attempts that they finished; `executed` and `resumed` are the attempts
     (task id and number) that were begun here, `unsaved` the tasks that could not be written; `said`
-    is what needs no second word.
+    is what needs no second word, and `account` has what the model calls of this run took.
     """
 
     job: Job
@@ -125,6 +135,13 @@ class Run:
     resumed: set[tuple[str, int]] = attrs.field(factory=set)
     unsaved: list[str] = attrs.field(factory=list)
     said: set[str] = attrs.field(factory=set)
+    account: Account = attrs.field()
+
+    @account.default
+    def _new_account(self) -> Account:
+        model = self.job.model
+        replayed = model is not None and model.id == "replay"
+        return run_account(self.job.request.execution.run_budget, replayed=replayed)
 
     def emit(self, event: ProgressEvent) -> None:
         """Tell the store, then the reporters, at once: order of events is order of facts."""

@@ -3,8 +3,9 @@
 import logging
 import math
 import sys
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Awaitable, Mapping
+from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,20 +14,19 @@ import trio
 
 from agentcompass._version import __version__
 from agentcompass.deadlines import CleanupClock, cleanup
-from agentcompass.engine.events import emit_run
+from agentcompass.engine.events import TellsTraffic, emit_run, emit_traffic
 from agentcompass.engine.job import Job, Run
+from agentcompass.engine.ledger import Ledger
 from agentcompass.engine.limits import limit_text
 from agentcompass.engine.loading import find_source, load_tasks
-from agentcompass.engine.observed import observations
 from agentcompass.engine.reporting import make_report
 from agentcompass.engine.selection import selection_record
 from agentcompass.engine.starting import start_in_turn
 from agentcompass.engine.takeover import reuse_record, take_over
-from agentcompass.errors import StoreError
 from agentcompass.metrics.observations import TaskObservations
 from agentcompass.metrics.summary import CUT_SHORT, overview, render_summary
+from agentcompass.progress.console import FILE_ONLY
 from agentcompass.records.metrics import MetricReport
-from agentcompass.records.reuse import TakenOver
 from agentcompass.records.task import TaskSpec
 
 # Writing metrics and summary is not cleanup of what runs, so it has a bound of its own.
@@ -40,7 +40,7 @@ class RunTask(Protocol):
 
     def __call__(
         self, run: Run, task: TaskSpec, *, index: int, total: int
-    ) -> Awaitable[TaskObservations]: ...
+    ) -> Awaitable[TaskObservations | None]: ...
 
 
 @attrs.frozen(kw_only=True)
@@ -48,6 +48,7 @@ class Outcome:
     """How a request ended: `status` is completed, failed, timed_out or cancelled.
 
     `reuse` is empty unless an earlier run was reused: then its origin, and the counts of attempts.
+    `spent` is what run_info.json says of the model calls.
     """
 
     status: str
@@ -57,36 +58,7 @@ class Outcome:
     run_id: str
     total_tasks: int
     reuse: Mapping[str, Any] = attrs.field(factory=dict)
-
-
-@attrs.define(eq=False)
-class _Ledger:
-    """What is known of the selected tasks; those without an observation did not finish."""
-
-    tasks: Sequence[TaskSpec]
-    observed: dict[str, TaskObservations] = attrs.field(factory=dict)
-    status: str = "cancelled"
-    error: str | None = "request cancelled"
-
-    def observations(self) -> list[TaskObservations]:
-        return [
-            self.observed.get(task.task_id)
-            or TaskObservations(task_id=task.task_id, category=task.category)
-            for task in self.tasks
-        ]
-
-    @property
-    def pending(self) -> list[int]:
-        """The places of the tasks that are still to be run."""
-        return [i for i, task in enumerate(self.tasks) if task.task_id not in self.observed]
-
-    def add_finished(self, taken_over: dict[str, TakenOver]) -> None:
-        """Count what earlier runs finished as if it had been run, and keep no more of it."""
-        for task in self.tasks:
-            taken = taken_over.get(task.task_id)
-            if taken is not None and taken.published:
-                self.observed[task.task_id] = observations(task, taken.kept)
-                del taken_over[task.task_id]
+    spent: Mapping[str, Any] = attrs.field(factory=dict)
 
 
 async def run_request(job: Job, run_task: RunTask) -> Outcome:
@@ -97,7 +69,7 @@ async def run_request(job: Job, run_task: RunTask) -> Outcome:
     """
     limit = job.timeout_seconds
     ends_at = math.inf if limit is None else trio.current_time() + limit
-    ledger = _Ledger(await load_tasks(job, ends_at))
+    ledger = Ledger(await load_tasks(job, ends_at))
     source = await find_source(job, ledger.tasks, ends_at)
     clock = CleanupClock(job.request.execution.cleanup_grace_seconds)
     async with job.open_store(clock) as store:
@@ -105,9 +77,9 @@ async def run_request(job: Job, run_task: RunTask) -> Outcome:
         try:
             with trio.CancelScope(deadline=ends_at) as scope:
                 await _run_tasks(run, ledger, run_task)
-            _conclude(run, ledger, timed_out=scope.cancelled_caught)
+            ledger.conclude(run, timed_out=scope.cancelled_caught)
         finally:
-            _note_crash(ledger, sys.exception())
+            ledger.note_crash(sys.exception())
             with cleanup(CleanupClock(FINAL_WRITE_SECONDS)):
                 report = await _finish(run, ledger)
     return Outcome(
@@ -118,12 +90,8 @@ async def run_request(job: Job, run_task: RunTask) -> Outcome:
         run_id=store.run_id,
         total_tasks=len(ledger.tasks),
         reuse=reuse_record(run),
+        spent=run.account.record(),
     )
-
-
-def _note_crash(ledger: _Ledger, error: BaseException | None) -> None:
-    if isinstance(error, Exception):  # a cancellation is none, nor is a group that holds one
-        ledger.status, ledger.error = "failed", f"{type(error).__name__}: {error}"
 
 
 def _limits_text(job: Job) -> str:
@@ -133,7 +101,7 @@ def _limits_text(job: Job) -> str:
     return f"request deadline {deadline}; {job.limits.slots.total_tokens} slots; {limits}"
 
 
-async def _run_tasks(run: Run, ledger: _Ledger, run_task: RunTask) -> None:
+async def _run_tasks(run: Run, ledger: Ledger, run_task: RunTask) -> None:
     request = run.job.request
     log.info("AgentCompass %s: %s", __version__, _limits_text(run.job))
     emit_run(
@@ -159,24 +127,31 @@ async def _run_tasks(run: Run, ledger: _Ledger, run_task: RunTask) -> None:
         await _run_pending(run, ledger, run_task)
 
 
-async def _run_pending(run: Run, ledger: _Ledger, run_task: RunTask) -> None:
+async def _run_pending(run: Run, ledger: Ledger, run_task: RunTask) -> None:
     async with AsyncExitStack() as stack:
         for environment in run.job.environments.values():
             await stack.enter_async_context(
                 environment.running(keep=run.job.request.execution.keep_environment)
             )
-        if run.job.model is not None:
-            await stack.enter_async_context(run.job.model)
+        if (model := run.job.model) is not None:
+            if isinstance(model, TellsTraffic):
+                model.listen(partial(emit_traffic, run))
+            await stack.enter_async_context(model)
         await _run_all(run, ledger, run_task)
 
 
-async def _run_all(run: Run, ledger: _Ledger, run_task: RunTask) -> None:
+async def _run_all(run: Run, ledger: Ledger, run_task: RunTask) -> None:
     total = len(ledger.tasks)
+    left = len(ledger.pending)
     all_done = trio.Event()
 
     async def run_one(index: int, task: TaskSpec) -> None:
-        ledger.observed[task.task_id] = await run_task(run, task, index=index, total=total)
-        if len(ledger.observed) == total:
+        nonlocal left
+        observed = await run_task(run, task, index=index, total=total)
+        if observed is not None:
+            ledger.observed[task.task_id] = observed
+        left -= 1
+        if not left:
             all_done.set()
 
     def start(index: int) -> None:
@@ -194,51 +169,34 @@ async def _run_all(run: Run, ledger: _Ledger, run_task: RunTask) -> None:
                 raise
 
 
-def _conclude(run: Run, ledger: _Ledger, *, timed_out: bool) -> None:
-    if timed_out:
-        ledger.status = "timed_out"
-        ledger.error = f"request deadline exceeded: {run.job.timeout_seconds:g} s"
-    elif any(_is_fatal(task) for task in ledger.observed.values()):
-        ledger.status = "failed"
-        ledger.error = f"Final FATAL issues; results: {run.store.directory}"
-    else:
-        ledger.status, ledger.error = "completed", None
-
-
-def _is_fatal(task: TaskObservations) -> bool:
-    return any(attempt.severity == "fatal" for attempt in task.attempts.values())
-
-
-@contextmanager
-def _written_or_failed(ledger: _Ledger) -> Iterator[None]:
-    """Fail a run whose end cannot be written; what it measured is told all the same."""
-    try:
-        yield
-    except StoreError as error:
-        ledger.status, ledger.error = "failed", str(error)
-
-
-async def _finish(run: Run, ledger: _Ledger) -> MetricReport:
+async def _finish(run: Run, ledger: Ledger) -> MetricReport:
     emit_run(run, "summary_started")
     report = await trio.to_thread.run_sync(make_report, run.job, ledger.observations())
     try:
-        with _written_or_failed(ledger):
+        with ledger.written_or_failed():
             await run.store.write_metrics(report, _summary(run, ledger, report))
     finally:
-        with _written_or_failed(ledger):
-            fields = {**reuse_record(run), "unsaved_tasks": run.unsaved or None}
+        with ledger.written_or_failed():
+            fields = {
+                **reuse_record(run),
+                **run.account.record(),
+                "unsaved_tasks": run.unsaved or None,
+            }
             await run.store.finish(ledger.status, ledger.error, **fields)
+        if spent := run.account.record().get("spent"):
+            text = ", ".join(f"{name} {number}" for name, number in spent.items())
+            log.info("model calls took %s", text, extra=FILE_ONLY)
         log.info("run %s: %s; %s", ledger.status, overview(report), ledger.error or "no error")
         payload: Mapping[str, str] = {"error": ledger.error} if ledger.error else {}
         emit_run(run, "run_finished", status=ledger.status, **payload)
     return report
 
 
-def _summary(run: Run, ledger: _Ledger, report: MetricReport) -> str:
+def _summary(run: Run, ledger: Ledger, report: MetricReport) -> str:
     request = run.job.request
     return render_summary(
         report,
         benchmark_id=request.benchmark.id,
         model_id=request.model.id,
-        cut_short=CUT_SHORT.get(ledger.status),
+        cut_short=run.account.fault if run.account.refused else CUT_SHORT.get(ledger.status),
     )

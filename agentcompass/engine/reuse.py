@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from agentcompass.engine.budget import RUN_CODE
 from agentcompass.engine.retry import RetryPolicy
 from agentcompass.metrics.observations import check_metrics
 from agentcompass.records.attempt import AttemptResult
@@ -63,6 +64,9 @@ class Judge:
 
     def _retried(self, result: AttemptResult, *, resumable: bool) -> Judgement | None:
         """FATAL is never kept, whatever the budget; ERROR goes by the policy."""
+        cut_off = (i for i in result.issues if i.code == RUN_CODE and i.severity == "error")
+        if cut_off_by := next(cut_off, None):  # its share of the run's budget was up to chance
+            return Judgement("execute", cut_off_by.text)
         worst = gravest(result.issues)
         if worst is None or worst.severity == "warning":
             return None

@@ -17,9 +17,10 @@ from agentcompass.errors import StoreError
 from agentcompass.metrics.observations import TaskObservations
 from agentcompass.records.attempt import AttemptResult, TaskHeader, severity_of
 from agentcompass.records.issue import Issue, gravest
+from agentcompass.records.request import AttemptPlan
 from agentcompass.records.task import TaskSpec
 
-RunAttempt = Callable[[AttemptJob], Awaitable[AttemptResult]]
+RunAttempt = Callable[[AttemptJob], Awaitable[AttemptResult | None]]
 
 log = logging.getLogger(__name__)
 
@@ -29,35 +30,49 @@ SAVE_SECONDS = 60.0
 
 async def run_task(
     run: Run, task: TaskSpec, *, index: int, total: int, run_attempt: RunAttempt
-) -> TaskObservations:
-    """Run the attempts of `task`, save them, and keep of them what the metrics need."""
+) -> TaskObservations | None:
+    """Run the attempts of `task`, save them, and keep of them what the metrics need.
+
+    None is a task that does not finish, since one of its attempts may not begin any more.
+    """
     events = TaskEvents(run, task, index, total)
     header = task_header(run.job, task)
     taken = run.taken_over.get(task.task_id)
     results: dict[int, AttemptResult] = {} if taken is None else dict(taken.kept)
 
-    async def run_one(number: int) -> None:
-        attempt = AttemptJob(run=run, events=events, task=task, header=header, number=number)
-        results[number] = await run_attempt(attempt)
-
     async def run_and_save(number: int) -> None:
-        await run_one(number)
+        attempt = AttemptJob(run=run, events=events, task=task, header=header, number=number)
+        if (result := await run_attempt(attempt)) is None:
+            return
+        results[number] = result
         if header.attempt_plan.k > 1:  # a single attempt is saved with its task, in one go
             with _saving(results, [number], faults):
-                await run.store.save_attempt(header, number, results[number])
+                await run.store.save_attempt(header, number, result)
 
     faults: list[str] = []
     await _run_attempts(header, results, run_and_save)
-    if not faults:
+    done = _is_complete(header.attempt_plan, results)
+    if done and not faults:
         with _saving(results, list(results), faults):
             await _publish(run, header, results)
+    _tell(run, task, faults)
+    if not done:
+        return None
+    metric = run.job.benchmark.metric_contract().primary
+    events.task_finished(severity_of(results), saved=not faults, outcome=_outcome(metric, results))
+    return observations(task, results)
+
+
+def _tell(run: Run, task: TaskSpec, faults: Sequence[str]) -> None:
     if faults:
         run.unsaved.append(task.task_id)
     for fault in faults:
         log.error("task %s could not be saved: %s", task.task_id, fault)
-    metric = run.job.benchmark.metric_contract().primary
-    events.task_finished(severity_of(results), saved=not faults, outcome=_outcome(metric, results))
-    return observations(task, results)
+
+
+def _is_complete(plan: AttemptPlan, results: Mapping[int, AttemptResult]) -> bool:
+    solved = plan.strategy == "pass" and any(result.succeeded for result in results.values())
+    return solved or results.keys() >= set(plan.numbers)
 
 
 def _outcome(metric: str, results: Mapping[int, AttemptResult]) -> dict[str, Any]:
@@ -97,7 +112,7 @@ async def _run_attempts(
         for number in plan.numbers:
             if number not in results:
                 await run_and_save(number)
-            if results[number].succeeded:
+            if number not in results or results[number].succeeded:
                 break
         return
     async with trio.open_nursery() as nursery:

@@ -1,1 +1,1 @@
-"""A run directory for others: copies of it as other programs read them."""
+"""A run directory for others: as other programs read it."""

@@ -1,14 +1,13 @@
 """Copies a completed run directory for another program; the source is only read."""
 
-import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from agentcompass.errors import RecordCorrupt, UsageError
 from agentcompass.exporting import peer
+from agentcompass.exporting.attempts import Source
 from agentcompass.records.convert import structure_record, unstructure
 from agentcompass.records.metrics import MetricReport
 from agentcompass.records.run_info import RUN_INFO_SCHEMA
@@ -18,39 +17,18 @@ from agentcompass.store.layout import RunLayout
 from agentcompass.summarizing.recorded import Recorded, read_run
 from agentcompass.summarizing.report import report_on
 
-FORMATS = ("peer",)
-
 _PLAN_EVENT = b'"execution_plan_resolved"'
 
 
-def write_copy(
-    directory: Path,
-    target: Path,
-    *,
-    form: str,
-    spell: Callable[[str], str] = str,
-    go_on: Callable[[], object] = bool,
-) -> None:
-    """Write `target`, a copy of the run in `directory` in one of `FORMATS`; blocking.
+def write_copy(source: Source, folder: Path) -> Path:
+    """Fill `folder` with a copy of the run that the peer reads, and return it; blocking.
 
-    `target` is there whole or not at all. `go_on` is called before each file, and stops the
-    copying by raising. Raises `UsageError` where a copy would not give the numbers of the run, and
-    `StoreError` where something cannot be read or written.
+    Raises `UsageError` where a copy would not give the numbers of the run, and `StoreError` where
+    something cannot be read.
     """
-    if form not in FORMATS:
-        known = ", ".join(FORMATS)
-        raise UsageError(f"{spell('format')}: {form!r} is not known; known: {known}")
-    _check_target(directory, target, spell("output"))
-    _check_whole(read_run(directory), directory)
-    with named_errors(target), _made_at_once(target) as folder:
-        _copy(RunLayout(directory), folder, go_on)
-
-
-def _check_target(directory: Path, target: Path, label: str) -> None:
-    if os.path.lexists(target):
-        raise UsageError(f"{label}: {target} exists; name a folder that does not")
-    if target.resolve().is_relative_to(directory.resolve()):
-        raise UsageError(f"{label}: {target} is inside the run directory, which is not changed")
+    _check_whole(read_run(source.directory), source.directory)
+    _copy(RunLayout(source.directory), folder, source.go_on)
+    return folder
 
 
 def _check_whole(run: Recorded, directory: Path) -> None:
@@ -80,18 +58,6 @@ def _fault(run: Recorded) -> str:
         if task_id.encode("utf-8", "replace").decode() != task_id:
             return f"the peer cannot name {task_id!r}, which is not valid Unicode"
     return "" if run.observed else "none has finished"
-
-
-@contextmanager
-def _made_at_once(target: Path) -> Iterator[Path]:
-    """A new folder beside `target` that takes its place at the end, or is removed."""
-    folder = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    folder.mkdir(parents=True)
-    try:
-        yield folder
-        folder.rename(target)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _copy(layout: RunLayout, folder: Path, go_on: Callable[[], object]) -> None:

@@ -19,6 +19,7 @@ _POLICIES = {
 _REQUESTED = {**_POLICIES, "evaluation_mode": "evaluation_environment_mode"}
 _SETUP = frozenset({"image", "build_timeout_seconds", "workdir", "os"})
 _SYSTEMS = ("linux", "windows")
+_OURS = frozenset({"cleanup_grace_seconds", "attempt_budget", "run_budget"})
 _COLLECT = frozenset({"command", "timeout_seconds", "service"})
 _PROTOCOLS = ("openai-chat", "openai-responses", "anthropic")
 
@@ -61,8 +62,8 @@ def _aggregated(request: Record, basis: Record) -> Record:
     """Say by parameters how the tasks were aggregated: its benchmark may have another default."""
     if not basis:
         return request
-    used = {"aggregation_mode": basis["aggregation_mode"]}
-    if tree := basis["category_hierarchy"]:
+    used = {"aggregation_mode": basis.get("aggregation_mode", "micro_weighted")}
+    if tree := basis.get("category_hierarchy"):
         used["category_hierarchy"] = {"overall": _node(parse_hierarchy(tree))}
     return _with(
         request,
@@ -78,11 +79,11 @@ def _node(node: Node) -> Record:
 
 
 def _execution(execution: Record) -> Record:
-    kept = {name: value for name, value in execution.items() if name != "cleanup_grace_seconds"}
+    kept = {name: value for name, value in execution.items() if name not in _OURS}
     if kept.get("run_timer_compensation_seconds") == 0:
         del kept["run_timer_compensation_seconds"]  # 0 is refused there
-    if "artifact_collect" in kept:
-        kept["artifact_collect"] = [_only(each, _COLLECT) for each in kept["artifact_collect"]]
+    if isinstance(commands := kept.get("artifact_collect"), list):
+        kept["artifact_collect"] = [_only(c, _COLLECT) for c in commands if isinstance(c, Mapping)]
     return kept
 
 
@@ -137,7 +138,11 @@ def _with(record: Record, name: str, change: Callable[[Record], Record]) -> Reco
 
 
 def _each(change: Callable[[Record], Record]) -> Callable[[Record], Record]:
-    return lambda records: {name: change(record) for name, record in records.items()}
+    """Change each that is a record; anything else stays as it is, for who reads it."""
+    return lambda records: {
+        name: change(record) if isinstance(record, Mapping) else record
+        for name, record in records.items()
+    }
 
 
 def _only(record: Record, names: frozenset[str]) -> Record:

@@ -1,46 +1,51 @@
 """Runs a command-line agent in the environment, and reads what it printed, however it ended."""
 
+import logging
 import math
 import shlex
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import attrs
+import trio
 
-from agentcompass.errors import EnvironmentFailed, HarnessFailed
+from agentcompass.errors import HarnessFailed
+from agentcompass.harnesses._cli_budget import settle, warn, within
 from agentcompass.harnesses._cli_program import Launch, Program, Transcript, events_in, issue
-from agentcompass.harnesses._packages import OWN_MACHINE, install_script
+from agentcompass.harnesses._cli_reach import caution
+from agentcompass.harnesses._cli_setup import Setup
+from agentcompass.harnesses._packages import OWN_MACHINE
+from agentcompass.harnesses._parameters import at_least, parameter
+from agentcompass.harnesses._script import run_script
 from agentcompass.harnesses._sums import Sums
 from agentcompass.harnesses._text import bounded, task_text
 from agentcompass.harnesses._trajectory import Trajectory
 from agentcompass.protocols import AgentContext, Session
+from agentcompass.records.allowance import Allowance
 from agentcompass.records.environment import ExecResult
 from agentcompass.records.model import Reply
 from agentcompass.records.request import ModelSpec
 from agentcompass.records.task import RunResult
 
 _TAIL = 2000  # characters of stderr that are kept
-# Below neither the workspace nor the home, and for its owner alone.
-_PREPARE = """\
-command -v {command} >/dev/null || exit 127
-umask 077
-mktemp -d "${{TMPDIR:-/tmp}}/agentcompass-agent.XXXXXX" || exit 1
-{command} --version </dev/null 2>/dev/null | head -n 1
-"""
 
-
-def parameter(default: Any, help_text: str, unit: str = "") -> Any:
-    """One parameter of a program, with what `config docs` says of it."""
-    return attrs.field(default=default, metadata={"help": help_text, "unit": unit})
+log = logging.getLogger(__name__)
 
 
 @attrs.frozen(kw_only=True)
 class CliConfig:
     """How a program is installed; a subclass adds how it is started."""
 
-    version: str = parameter("latest", "Of the npm package, where it has to be installed.")
+    version: str = parameter(
+        "latest",
+        "Of the npm package, which is installed where the program is missing, or where it is"
+        " another one than an exact version such as 1.2.3.",
+    )
     install_timeout: float = parameter(
-        600.0, "Time to install it; 0 does not, and on host_process it is never installed.", "s"
+        600.0,
+        "Time to install it; 0 does not, and on host_process it is never installed.",
+        unit="s",
+        check=at_least(0),
     )
 
 
@@ -50,15 +55,20 @@ class CliHarness:
     id: ClassVar[str]
     program: ClassVar[type[Any]]
     needs_model: ClassVar[bool] = True
+    talks_itself: ClassVar[bool] = True
     default_run_timeout_seconds: ClassVar[float | None] = None
 
     def __init__(self, config: CliConfig) -> None:
         self.config = config
+        self._has_warned = False
 
     def start(self, session: Session, context: AgentContext) -> "CliAgent":
         """An agent for one execution."""
         program = self.program(config=self.config)
-        return _agent_of(program, self.id, self.config.install_timeout, session, context)
+        if not self._has_warned:
+            self._has_warned = True
+            _warn(program, context)
+        return _agent_of(program, self.id, self.config, session, context)
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -73,22 +83,14 @@ class CliAgent:
     prompt: str
     cwd: str | None
     user: str | None
-    install_seconds: float
-    _folder: str = attrs.field(init=False, default="")
-    _version: str = attrs.field(init=False, default="")
+    setup: Setup
+    allowance: Allowance | None = None
     _trajectory: Trajectory = attrs.field(init=False, factory=Trajectory)
     _ended: ExecResult | None = attrs.field(init=False, default=None)
 
     async def __aenter__(self) -> Self:
         """Find the program, or install it; raises `EnvironmentFailed`."""
-        ended = await self._prepare()
-        if ended.exit_code == 127:
-            await self._install()
-            ended = await self._prepare()
-        said = ended.stdout.splitlines()
-        if not ended.ok or not said:
-            raise EnvironmentFailed(f"{self.program.command} cannot be started: {_said(ended)}")
-        self._folder, self._version = said[0], " ".join(said[1:])
+        await self.setup.ready()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -98,12 +100,16 @@ class CliAgent:
         """Let it work; only the run's own deadline bounds it."""
         result.trajectory = self._trajectory.record
         Sums.of(result)
-        if unused := ", ".join(sorted(self.model.params)):
+        if unused := ", ".join(sorted(self.model.params.keys() - {"prices"})):
             message = f"{self.program.command} talks to the model itself, without {unused}"
             result.add_issue(issue("warning", "model_params_unused", message))
-        launch = self.program.launch(self.model, self._folder)
-        script = _script(launch, self._folder, self.prompt)
-        self._ended = await self._sh(script, cwd=self.cwd, timeout_seconds=math.inf)
+        launch = self.program.launch(self.model, self.setup.folder)
+        script = _script(launch, self.setup.folder, self.prompt)
+
+        async def work() -> None:
+            self._ended = await self._sh(script, cwd=self.cwd, timeout_seconds=math.inf)
+
+        await within(self.allowance, work, self._transcript)
 
     async def collect(self, result: RunResult) -> None:
         """Take what it printed into the result, and remove what it was given."""
@@ -111,12 +117,13 @@ class CliAgent:
             printed = await self._printed("stdout")
             errors = (await self._printed("stderr")).decode(errors="replace")
         finally:
-            await self._sh(f"rm -rf {shlex.quote(self._folder)}")
+            await self._sh(f"rm -rf {shlex.quote(self.setup.folder)}")
         transcript = self.program.read(events_in(printed))
         self._fill(result, transcript)
+        settle(self.allowance, transcript, result)
         code = None if self._ended is None else self._ended.exit_code
         result.artifacts[self.program.command] = {
-            "version": self._version,
+            "version": self.setup.found_version,
             "exit_code": code,
             "stderr": errors[-_TAIL:],
         }
@@ -144,50 +151,52 @@ class CliAgent:
         for found in transcript.issues:
             result.add_issue(found)
 
-    async def _prepare(self) -> ExecResult:
-        return await self._sh(_PREPARE.format(command=shlex.quote(self.program.command)))
-
-    async def _install(self) -> None:
-        if not self.install_seconds:
-            raise EnvironmentFailed(
-                f"{self.program.command} is not in the environment: install it there"
-            )
-        node = f"command -v npm >/dev/null || (\n{install_script('nodejs', 'npm')}\n) || exit 1"
-        ended = await self.session.exec(
-            f"{node}\n{self.program.install}", timeout_seconds=self.install_seconds
-        )
-        if not ended.ok:
-            raise EnvironmentFailed(f"{self.program.command} cannot be installed: {_said(ended)}")
+    async def _transcript(self) -> Transcript:
+        """What it printed so far."""
+        printed = await self._printed("stdout")
+        return await trio.to_thread.run_sync(self.program.read, events_in(printed))
 
     async def _printed(self, name: str) -> bytes:
         try:
-            return await self.session.read(f"{self._folder}/{name}")
+            return await self.session.read(f"{self.setup.folder}/{name}")
         except FileNotFoundError:
             return b""
 
     async def _sh(self, script: str, **options: Any) -> ExecResult:
-        # In a function: what it starts must not read on where the shell does.
-        whole = f"main() {{\n{script}\n}}\nmain </dev/null\n"
-        return await self.session.exec(
-            ["sh"], stdin=whole.encode(errors="replace"), user=self.user, **options
-        )
+        return await run_script(self.session, script, user=self.user, **options)
+
+
+def _warn(program: Program, context: AgentContext) -> None:
+    """Say once in a run what its user may not expect."""
+    if context.allowance is not None and context.allowance.limited:
+        warn(program)
+    if context.model and (said := caution(context.model.base_url, context.plan.environment.id)):
+        log.warning("%s", said)
 
 
 def _agent_of(
-    program: Program, harness: str, install_seconds: float, session: Session, context: AgentContext
+    program: Program, harness: str, config: CliConfig, session: Session, context: AgentContext
 ) -> CliAgent:
     """An agent for one execution; raises `HarnessFailed` without a model."""
     if context.model is None:
         raise HarnessFailed(f"{harness} needs a model")
     own = context.plan.environment.id == OWN_MACHINE
+    user = context.task.metadata.get("agent_user")
     return CliAgent(
         program=program,
         session=session,
         model=context.model,
         prompt=task_text(context.prepared.input),
         cwd=context.prepared.input.workspace,
-        user=context.task.metadata.get("agent_user"),
-        install_seconds=0.0 if own else install_seconds,
+        user=user,
+        setup=Setup(
+            program=program,
+            session=session,
+            user=user,
+            version=config.version,
+            seconds=0.0 if own else config.install_timeout,
+        ),
+        allowance=context.allowance,
     )
 
 
@@ -209,9 +218,3 @@ def _script(launch: Launch, folder: str, prompt: str) -> str:
 
 def _bounded(message: Mapping[str, Any]) -> dict[str, Any]:
     return {name: bounded(value) for name, value in message.items()}
-
-
-def _said(ended: ExecResult) -> str:
-    if ended.timed_out:
-        return "it took too long"
-    return (ended.stderr.strip() or ended.stdout.strip())[-500:] or f"exit code {ended.exit_code}"

@@ -82,6 +82,11 @@ class Program(Protocol):
         ...
 
     @property
+    def tells_usage_at_the_end(self) -> bool:
+        """Whether it says what its calls took when it ends, and not reply by reply."""
+        ...
+
+    @property
     def install(self) -> str:
         """A shell script that installs it with npm."""
         ...

@@ -1,9 +1,9 @@
 """What Codex prints with `codex exec --json`: one event a line. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from agentcompass.harnesses._cli_faults import model_fault
-from agentcompass.harnesses._cli_program import Event, Step, Transcript, count, mapping, text
+from agentcompass.harnesses._cli_program import Event, Step, Transcript, count, issue, mapping, text
 from agentcompass.records.model import Usage
 
 _SAID = ("agent_message", "reasoning")
@@ -11,9 +11,9 @@ _SAID = ("agent_message", "reasoning")
 _OUTCOME = ("id", "type", "status", "aggregated_output", "exit_code", "result", "error")
 
 
-def read_codex(events: Iterable[Event]) -> Transcript:
+def read_codex(said: Iterable[Event]) -> Transcript:
     """An item that acts closes a step; the tokens of a turn are those of its last step."""
-    found = Transcript()
+    events, found = list(said), Transcript()
     step: Step | None = None
     for event in events:
         item = mapping(event.get("item"))
@@ -27,7 +27,15 @@ def read_codex(events: Iterable[Event]) -> Transcript:
             step = None
         elif event.get("type") == "turn.failed":
             found.issues.append(model_fault(text(mapping(event.get("error")).get("message"))))
+    if trouble := _last_trouble(events):
+        found.issues.append(issue("error", "model_failed", trouble))
     return found
+
+
+def _last_trouble(events: Sequence[Event]) -> str:
+    """What it was waiting for when it was ended: it tries for ever to reach a model."""
+    last = events[-1] if events else {}
+    return text(last.get("message")) if last.get("type") == "error" else ""
 
 
 def _take(item: Event, step: Step, found: Transcript) -> None:

@@ -2,19 +2,15 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import attrs
 import jinja2
 
 from agentcompass.harnesses import _mini_templates as templates
+from agentcompass.harnesses._parameters import at_least, parameter
 
 _NOTHING_TO_INSTALL = "the loop is built in, so that nothing is installed in the sandbox"
-
-
-def _not_negative(_instance: object, attribute: "attrs.Attribute[Any]", value: float) -> None:
-    if not 0 <= value <= 1e9:
-        raise ValueError(f"{attribute.name} must be from 0 to 1e9, not {value!r}")
 
 
 def _template(_instance: object, attribute: "attrs.Attribute[str]", source: str) -> None:
@@ -50,67 +46,61 @@ def _version(_instance: object, _attribute: object, value: str | None) -> None:
         raise ValueError(f"version {value!r}: the built-in loop behaves as 2.4; leave it out")
 
 
-def _parameter(default: Any, text: str, *, unit: str = "", check: Any = None) -> Any:
-    return attrs.field(default=default, validator=check, metadata={"help": text, "unit": unit})
-
-
 @attrs.frozen(kw_only=True)
 class MiniConfig:
     """How the loop runs, and when it stops by itself."""
 
-    action_format: Literal["tool", "text"] = _parameter(
+    action_format: Literal["tool", "text"] = parameter(
         "tool",
         "How the model acts: `tool` by calls of a tool `bash`, `text` by one "
         "mswea_bash_command block in each reply.",
     )
-    step_limit: int = _parameter(
-        250, "Model calls; 0 is no limit.", unit="calls", check=_not_negative
+    step_limit: int = parameter(250, "Model calls; 0 is no limit.", unit="calls", check=at_least(0))
+    cost_limit: float = parameter(
+        3.0, "Cost, as far as it is known; 0 is no limit.", unit="US dollars", check=at_least(0)
     )
-    cost_limit: float = _parameter(
-        3.0, "Cost, as far as it is known; 0 is no limit.", unit="US dollars", check=_not_negative
+    wall_time_limit_seconds: float = parameter(
+        0.0, "Time, looked at before each call; 0 is no limit.", unit="s", check=at_least(0)
     )
-    wall_time_limit_seconds: float = _parameter(
-        0.0, "Time, looked at before each call; 0 is no limit.", unit="s", check=_not_negative
+    max_consecutive_format_errors: int = parameter(
+        3, "Unusable replies in a row; 0 is no limit.", unit="replies", check=at_least(0)
     )
-    max_consecutive_format_errors: int = _parameter(
-        3, "Unusable replies in a row; 0 is no limit.", unit="replies", check=_not_negative
-    )
-    command_timeout: float = _parameter(
+    command_timeout: float = parameter(
         2400.0,
         "Time of one command; the agent is told and goes on. 0 is no limit.",
         unit="s",
-        check=_not_negative,
+        check=at_least(0),
     )
-    cwd: str = _parameter("", "Where commands run; by default the task's working directory.")
+    cwd: str = parameter("", "Where commands run; by default the task's working directory.")
     env: Mapping[str, str] = attrs.field(
         factory=dict, metadata={"help": "Variables of every command.", "unit": ""}
     )
-    system_template: str = _parameter(
+    system_template: str = parameter(
         templates.SYSTEM, "Jinja2 template of the system message.", check=_template
     )
-    instance_template: str = _parameter(
+    instance_template: str = parameter(
         templates.INSTANCE, "Jinja2 template of the first user message.", check=_template
     )
-    observation_template: str = _parameter(
+    observation_template: str = parameter(
         templates.OBSERVATION, "Jinja2 template of what a command led to.", check=_template
     )
-    format_error_template: str = _parameter(
+    format_error_template: str = parameter(
         templates.FORMAT_ERROR, "Jinja2 template of the answer to a bad reply.", check=_template
     )
-    cost_tracking: Literal["ignore_errors", "default"] = _parameter(
+    cost_tracking: Literal["ignore_errors", "default"] = parameter(
         "ignore_errors", "With `default`, a reply of unknown cost ends the attempt."
     )
-    interleaved_thinking: bool = _parameter(
+    interleaved_thinking: bool = parameter(
         False, "Give the model its earlier reasoning back in later calls."
     )
-    artifact_dir: str | None = _parameter(
+    artifact_dir: str | None = parameter(
         None, "Folder in the sandbox for mini_swe_agent.traj.json; none where it is left out."
     )
-    launch_mode: str = _parameter("local", "Only `local`: the loop runs here.", check=_local)
-    binary: str = _parameter("mini", "Only `mini`; nothing is run by this name.", check=_mini)
-    version: str | None = _parameter(
+    launch_mode: str = parameter("local", "Only `local`: the loop runs here.", check=_local)
+    binary: str = parameter("mini", "Only `mini`; nothing is run by this name.", check=_mini)
+    version: str | None = parameter(
         None, "Refused unless it is 2.4: what the loop is compatible with.", check=_version
     )
-    install_strategy: str | None = _parameter(
+    install_strategy: str | None = parameter(
         None, "Refused: nothing is installed.", check=_no_strategy
     )

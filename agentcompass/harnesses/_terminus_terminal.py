@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import attrs
 
 from agentcompass.errors import EnvironmentFailed, HarnessFailed
-from agentcompass.harnesses._packages import install_script
+from agentcompass.harnesses._packages import install, install_script, why_failed
+from agentcompass.harnesses._script import run_script
 from agentcompass.harnesses._terminus_keys import typing
 from agentcompass.harnesses._terminus_reply import Keys
 from agentcompass.harnesses._terminus_screen import Screen, read_screen, shown
@@ -74,10 +75,11 @@ class Terminal:
         """Start tmux, installing it first where it is missing; raises `EnvironmentFailed`."""
         ended = await self._start()
         if ended.exit_code == 127:
-            await self._install()
+            script, seconds = install_script("tmux"), self.install_seconds
+            await install(self.session, script, what="tmux", seconds=seconds)
             ended = await self._start()
         if not ended.ok:
-            raise EnvironmentFailed(f"tmux cannot be started: {_said(ended)}")
+            raise EnvironmentFailed(f"tmux cannot be started: {why_failed(ended)}")
 
     async def type(self, commands: Sequence[Keys]) -> Seen:
         """Send keystrokes, wait as they ask, and look; one command in the environment.
@@ -106,15 +108,6 @@ class Terminal:
         self._pid = int(ended.stdout) if ended.ok and ended.stdout.strip().isdigit() else 0
         return ended
 
-    async def _install(self) -> None:
-        if not self.install_seconds:
-            raise EnvironmentFailed("tmux is not in the environment: install it there")
-        ended = await self.session.exec(
-            install_script("tmux"), timeout_seconds=self.install_seconds
-        )
-        if not ended.ok:
-            raise EnvironmentFailed(f"tmux cannot be installed: {_said(ended)}")
-
     async def _look(self, commands: Sequence[Keys]) -> ExecResult:
         look = _LOOK.format(since=self._since, forgotten=_FORGOTTEN)
         waits = sum(keys.seconds for keys in commands)
@@ -127,26 +120,17 @@ class Terminal:
         ended = await self._start()
         screen = read_screen((await self._look(())).stdout) if ended.ok else None
         if screen is None:
-            message = f"the terminal is lost and cannot be started anew: {_said(ended)}"
+            message = f"the terminal is lost and cannot be started anew: {why_failed(ended)}"
             raise HarnessFailed(message, severity="error", code="terminal_lost")
         self._take(screen)
         note = "[The terminal did not answer. A new one was started; what ran in it is gone.]"
         return Seen(text=f"{note}\n\n{shown(None, screen)}", seconds=lost.seconds)
 
     async def _exec(self, script: str, waits: float = 0.0) -> ExecResult:
-        # Through stdin, as no argument can be as long as what is pasted; in a function, since the
-        # programs that it starts must not read on where the shell does.
-        whole = f"main() {{\n{_HEAD}{script}\n}}\nmain </dev/null\n"
-        return await self.session.exec(
-            ["sh"],
-            stdin=whole.encode(errors="replace"),
+        return await run_script(
+            self.session,
+            f"{_HEAD}{script}",
             cwd=self.cwd,
             timeout_seconds=waits + self.patience_seconds,
             user=self.user,
         )
-
-
-def _said(ended: ExecResult) -> str:
-    if ended.timed_out:
-        return "it took too long"
-    return (ended.stderr.strip() or ended.stdout.strip())[-500:] or f"exit code {ended.exit_code}"

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import attrs
 
 from agentcompass.harnesses._claude_events import read_claude
-from agentcompass.harnesses._cli_agent import CliConfig, CliHarness, parameter
+from agentcompass.harnesses._cli_agent import CliConfig, CliHarness
 from agentcompass.harnesses._cli_program import Launch
+from agentcompass.harnesses._parameters import at_least, parameter
 from agentcompass.records.request import ModelSpec
 
 
@@ -17,9 +18,11 @@ from agentcompass.records.request import ModelSpec
 class ClaudeCodeConfig(CliConfig):
     """How the program is installed and started."""
 
-    max_turns: int = parameter(400, "Turns after which it stops by itself.", "turns")
+    max_turns: int = parameter(
+        400, "Turns after which it stops by itself.", unit="turns", check=at_least(1)
+    )
     append_system_prompt: str | None = parameter(None, "Added to its own system prompt.")
-    max_output_tokens: int | None = parameter(None, "Of one reply.", "tokens")
+    max_output_tokens: int | None = parameter(None, "Of one reply.", unit="tokens")
 
 
 @attrs.frozen(kw_only=True)
@@ -28,6 +31,7 @@ class ClaudeProgram:
 
     config: ClaudeCodeConfig
     command: str = "claude"
+    tells_usage_at_the_end: bool = False
     read = staticmethod(read_claude)
 
     @property

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 import attrs
 
-from agentcompass.harnesses._cli_agent import CliConfig, CliHarness, parameter
+from agentcompass.harnesses._cli_agent import CliConfig, CliHarness
 from agentcompass.harnesses._cli_program import Launch
 from agentcompass.harnesses._codex_events import read_codex
+from agentcompass.harnesses._parameters import parameter
 from agentcompass.records.request import ModelSpec
 
 _PROVIDER = "agentcompass"
@@ -29,6 +30,7 @@ class CodexProgram:
 
     config: CodexConfig
     command: str = "codex"
+    tells_usage_at_the_end: bool = True
     read = staticmethod(read_codex)
 
     @property

@@ -8,6 +8,7 @@ import attrs
 from agentcompass.errors import HarnessFailed, ModelFailed
 from agentcompass.harnesses._base import PlainAgent
 from agentcompass.harnesses._media import image_part
+from agentcompass.harnesses._parameters import parameter
 from agentcompass.harnesses._sums import PROTOCOLS, Sums
 from agentcompass.harnesses._trajectory import Trajectory, now
 from agentcompass.protocols import AgentContext, Conversation, Session
@@ -21,10 +22,7 @@ Message = Mapping[str, Any]
 class OpenAIChatConfig:
     """What is said beside the task; temperature and the like are model parameters."""
 
-    system_prompt: str | None = attrs.field(
-        default=None,
-        metadata={"help": "A system message that stands for the task's own.", "unit": ""},
-    )
+    system_prompt: str | None = parameter(None, "A system message that stands for the task's own.")
 
 
 class OpenAIChatHarness:

@@ -1,15 +1,12 @@
 """How many calls one endpoint is given at once: one more a round, half as many when it refuses."""
 
-import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import attrs
 import trio
 
 from agentcompass.models._faults import RateLimited
-
-log = logging.getLogger(__name__)
 
 
 @attrs.frozen
@@ -40,10 +37,14 @@ class Window:
 
 @attrs.define(eq=False)
 class Gate:
-    """Admits calls by the window; `lowest` is the least that it has been."""
+    """Admits calls by the window; `lowest` is the least that it has been.
+
+    `watchers` are called whenever another number of calls is admitted.
+    """
 
     window: Window
     lowest: int = attrs.field(init=False)
+    watchers: list[Callable[[], None]] = attrs.field(init=False, factory=list)
     _limiter: trio.CapacityLimiter = attrs.field(init=False)
     _round: int = attrs.field(init=False, default=0)
 
@@ -72,11 +73,13 @@ class Gate:
         if began != self._round:
             return
         self._round += 1
-        self._set(self.window.shrunk())
-        self.lowest = min(self.lowest, self.window.calls)
-        log.info("model: refused; at most %d calls at once now", self.window.calls)
+        shrunk = self.window.shrunk()
+        self.lowest = min(self.lowest, shrunk.calls)
+        self._set(shrunk)
 
     def _set(self, window: Window) -> None:
         self.window = window
         if self._limiter.total_tokens != window.calls:
             self._limiter.total_tokens = window.calls
+            for watcher in self.watchers:
+                watcher()

@@ -28,6 +28,7 @@ from agentcompass.models._memory import Memory
 from agentcompass.models._meter import Bill, Meter
 from agentcompass.models._prices import Prices, priced
 from agentcompass.models._reading import Unusable, encode
+from agentcompass.models._traffic import FILE_ONLY, Traffic
 from agentcompass.models._waits import retry_after, wait_before_try
 from agentcompass.records.model import Reply
 
@@ -47,6 +48,7 @@ class Line:
     prices: Prices | None
     adaptive: bool
     redact: Redactor
+    traffic: Traffic
 
     def room(self) -> AbstractAsyncContextManager[None]:
         """Wait until one more call may be made."""
@@ -70,16 +72,20 @@ class HttpConversation:
         self, messages: Sequence[Message], *, tools: Sequence[Message] = ()
     ) -> Reply:
         """One reply; raises `ModelFailed`, whose code is `model_timeout` where time ran out."""
-        line = self.line
-        if line.dialect.wants_reasoning_back:
-            messages = self._memory.restored(messages)
-        asked = line.dialect.ask(line.params, messages, tools)
+        asked = self.body(messages, tools)
         with deadline(
-            line.request_timeout, stretch="model call (request_timeout)", error=ModelTimeout
+            self.line.request_timeout, stretch="model call (request_timeout)", error=ModelTimeout
         ):
             reply = await self._until_there_is_room(asked)
         self._memory.keep(reply.message)
         return reply
+
+    def body(self, messages: Sequence[Message], tools: Sequence[Message]) -> dict[str, Any]:
+        """What is sent for these, before it asks for a stream where the endpoint insists."""
+        dialect = self.line.dialect
+        if dialect.wants_reasoning_back:
+            messages = self._memory.restored(messages)
+        return dialect.ask(self.line.params, messages, tools)
 
     def spent(self) -> Mapping[str, Any]:
         """What the calls took, as telemetry."""
@@ -103,13 +109,18 @@ class HttpConversation:
         left = trio.current_effective_deadline() - trio.current_time()
         if seconds is None or seconds >= left:
             raise _given_up(refusal, number, seconds, left) from None
-        log.info("model%s: %s; waiting %.1f s", self.where, refusal, seconds)
+        text = (self.where, refusal, seconds)
+        log.info("model%s: %s; waiting %.1f s", *text, extra=FILE_ONLY)
+        traffic = self.line.traffic
+        traffic.waiting()
         self.meter.waits += 1
         began = trio.current_time()
         try:
             await trio.sleep(seconds)
         finally:
-            self.meter.seconds_waited += trio.current_time() - began
+            waited = trio.current_time() - began
+            self.meter.seconds_waited += waited
+            traffic.seconds_waited += waited
         self.meter.retries += 1
 
     async def _call(self, asked: Mapping[str, Any]) -> Reply:

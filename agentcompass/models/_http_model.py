@@ -13,6 +13,9 @@ from agentcompass.models._endpoints import Endpoint, join, leave
 from agentcompass.models._faults import Redactor
 from agentcompass.models._http_conversation import HttpConversation, Line
 from agentcompass.models._prices import prices_for
+from agentcompass.models._traffic import Tell, Traffic
+from agentcompass.records.exchange import RecordedReplies
+from agentcompass.records.model import Usage
 from agentcompass.records.request import ModelSpec
 
 
@@ -27,11 +30,14 @@ class HttpModel:
     description: ClassVar[str]
     dialect: ClassVar[Dialect]
 
-    def __init__(self, spec: ModelSpec, *, replies: Path | None, connections: int) -> None:
+    def __init__(
+        self, spec: ModelSpec, *, replies: Path | RecordedReplies | None, connections: int
+    ) -> None:
         """`replies` are for the protocol `replay` alone."""
         self.spec = spec
         self._connections = max(1, connections)
         self._line: Line | None = None
+        self._tell: Tell | None = None
 
     async def preflight(self) -> None:
         """Raise `ConfigInvalid` with every setting with which no call could be made."""
@@ -44,16 +50,27 @@ class HttpModel:
         url = _endpoint(self.spec.base_url, self.dialect)
         key = (str(url), self.spec.id, self.spec.api_key)
         self._line = self.line_to(url, join(key, self._connections))
+        self._line.traffic.begin()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         if self._line is not None:
+            self._line.traffic.end()
             await leave(self._line.endpoint, self._connections)
+
+    def listen(self, tell: Tell) -> None:
+        """Tell what the calls meet at the endpoint, once it is open."""
+        self._tell = tell
 
     def conversation(self, task_id: str, attempt: int) -> HttpConversation:
         """A fresh conversation of the open model."""
         assert self._line is not None, "a model is entered before it is spoken to"
         return HttpConversation(line=self._line, where=f" (task {task_id}, attempt {attempt})")
+
+    def cost(self, usage: Usage) -> float | None:
+        """US dollars for the tokens of one call; None where no price is known."""
+        prices = prices_for(self.spec.id, self.spec.params)
+        return None if prices is None else prices.cost(usage)
 
     def line_to(self, url: httpx.URL, endpoint: Endpoint) -> Line:
         """Where this model's calls go, by way of an endpoint."""
@@ -61,6 +78,7 @@ class HttpModel:
         headers = _headers(self.spec, self.dialect)
         credentials = headers.get("Authorization", "").partition(" ")[2]
         password = httpx.URL(self.spec.base_url).password
+        adaptive = bool(params.get("adaptive_concurrency"))
         return Line(
             dialect=self.dialect,
             endpoint=endpoint,
@@ -69,8 +87,13 @@ class HttpModel:
             params={"model": self.spec.id, **_params.body_params(params)},
             request_timeout=_params.request_timeout(params),
             prices=prices_for(self.spec.id, params),
-            adaptive=bool(params.get("adaptive_concurrency")),
+            adaptive=adaptive,
             redact=Redactor((self.spec.api_key, credentials, password)),
+            traffic=Traffic(
+                endpoint=url.netloc.decode("ascii"),
+                gate=endpoint.gate if adaptive else None,
+                tell=self._tell,
+            ),
         )
 
     def _param_faults(self) -> list[str]:
@@ -108,6 +131,8 @@ def _headers(spec: ModelSpec, dialect: Dialect) -> dict[str, str]:
 def _endpoint_faults(protocol: str, spec: ModelSpec) -> list[str]:
     if not spec.base_url:
         return [f"--model-base-url is required for the protocol {protocol}"]
+    if "${" in spec.base_url:
+        return ["--model-base-url: ${NAME} is read from the environment as the whole value only"]
     try:
         url = httpx.URL(spec.base_url)
     except httpx.InvalidURL as error:

@@ -8,7 +8,10 @@ from agentcompass.models._prices import price_faults
 OURS = frozenset({"record", "path", "adaptive_concurrency", "budget", "request_timeout", "prices"})
 _DEFAULT_TIMEOUT = 600.0
 _LONGEST = 1e9  # seconds
-LATER = ("budget", "record")
+# What is not of the model, and where it is asked for.
+ELSEWHERE = {
+    "budget": """--execution-params '{"attempt_budget": {"max_total_tokens": ...}}'""",
+}
 
 
 def request_timeout(params: Mapping[str, Any]) -> float | None:
@@ -25,7 +28,9 @@ def body_params(params: Mapping[str, Any]) -> dict[str, Any]:
 def faults(params: Mapping[str, Any]) -> list[str]:
     """What is wrong with our own parameters, or not built yet."""
     found = [
-        f"--model-params: {name} is not in this version yet" for name in LATER if name in params
+        f"--model-params: {name} is an option of the execution: {option}"
+        for name, option in ELSEWHERE.items()
+        if name in params
     ]
     seconds = params.get("request_timeout", _DEFAULT_TIMEOUT)
     if type(seconds) not in {int, float} or not 0 <= seconds <= _LONGEST:
@@ -36,4 +41,6 @@ def faults(params: Mapping[str, Any]) -> list[str]:
     adaptive = params.get("adaptive_concurrency", False)
     if not isinstance(adaptive, bool):
         found.append(f"--model-params: adaptive_concurrency is true or false, not {adaptive!r}")
+    if not isinstance(record := params.get("record", False), bool):
+        found.append(f"--model-params: record is true or false, not {record!r}")
     return found + price_faults(params.get("prices"))

@@ -1,4 +1,4 @@
-"""A file of scripted replies, read strictly: every bad line is named with its reason."""
+"""A file of scripted replies, read strictly: bad lines are named with their reasons."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,6 +12,7 @@ from agentcompass.models._usage import read_usage
 from agentcompass.records.model import Reply
 
 ANY_TASK = "*"
+_NAMED = 5  # bad lines; a file that is no script at all has many
 _LINE_KEYS = frozenset({"task_id", "attempt", "messages", "delay_seconds"})
 _WRAPPED_KEYS = frozenset({"message", "usage", "finish_reason"})
 
@@ -43,7 +44,7 @@ class Scripts:
 
 
 def read_scripts(path: Path) -> Scripts:
-    """The scripts of a JSON Lines file; blocking. Raises `ConfigInvalid` with every bad line."""
+    """The scripts of a JSON Lines file; blocking. Raises `ConfigInvalid` with the bad lines."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -51,6 +52,8 @@ def read_scripts(path: Path) -> Scripts:
     found, faults = _collect(text.split("\n"), path)
     if not found and not faults:
         faults = [f"replies {path} hold no line"]
+    if len(faults) > _NAMED:
+        faults[_NAMED:] = [f"{path}: and {len(faults) - _NAMED} more lines that cannot be used"]
     if faults:
         raise ConfigInvalid(faults)
     return Scripts(found)

@@ -1,4 +1,4 @@
-"""A scripted model: its replies come from a file, and no network is needed."""
+"""A model without a network: its replies come from a script, or from an earlier run's record."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -13,7 +13,9 @@ from agentcompass.errors import ConfigInvalid, ModelFailed
 from agentcompass.models import _params
 from agentcompass.models._faults import ModelTimeout
 from agentcompass.models._meter import Meter
+from agentcompass.models._recorded import RecordedPlayback, Source
 from agentcompass.models._script import Script, Scripts, read_scripts
+from agentcompass.records.exchange import RecordedReplies
 from agentcompass.records.model import Reply
 from agentcompass.records.request import ModelSpec
 
@@ -21,7 +23,7 @@ _NO_FILE = (
     "--model-params: the protocol replay needs a path to its replies, "
     "since the benchmark ships none"
 )
-_PARAMS = frozenset({"path", "request_timeout"})
+_PARAMS = frozenset({"path", "record", "request_timeout"})
 
 
 class Replay:
@@ -29,34 +31,43 @@ class Replay:
 
     `messages` are assistant messages in OpenAI chat form, each also as `{"message": ..., "usage":
     ..., "finish_reason": ...}`; `delay_seconds` is slept before each. `attempt` may be left out.
-    The file is the model parameter `path`, by default what the benchmark ships.
+    The file is the model parameter `path`, by default what the benchmark ships. Where `path` is a
+    run directory, its recorded calls are replayed, with `strict` the same requests only.
     """
 
     id: ClassVar[str] = "replay"
-    description: ClassVar[str] = "Scripted replies from a file; needs no network"
+    description: ClassVar[str] = "Replies from a script, or from a recorded run; needs no network"
 
-    def __init__(self, spec: ModelSpec, *, replies: Path | None, connections: int) -> None:
-        """`replies` are what the benchmark ships; any number of calls may run at once."""
+    def __init__(
+        self, spec: ModelSpec, *, replies: Path | RecordedReplies | None, connections: int
+    ) -> None:
+        """`replies` are a script or recorded calls; any number of calls may run at once."""
         self.spec = spec
-        self._shipped = replies
+        self._shipped = replies if isinstance(replies, Path) else None
+        self._source: Source | None = None
+        if replies is not None and not isinstance(replies, Path):
+            self._source = Source(calls=replies, strict=bool(spec.params.get("strict")))
         self._scripts: Scripts | None = None
 
     async def preflight(self) -> None:
         """Raise `ConfigInvalid` where there is no file, or with every line that cannot be used."""
         if found := [*self._param_faults(), *_params.faults(self.spec.params)]:
             raise ConfigInvalid(found)
-        self._scripts = await trio.to_thread.run_sync(read_scripts, self._path())
+        if self._source is None:
+            self._scripts = await trio.to_thread.run_sync(read_scripts, self._path())
 
     async def __aenter__(self) -> Self:
-        if self._scripts is None:
+        if self._scripts is None and self._source is None:
             await self.preflight()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         return
 
-    def conversation(self, task_id: str, attempt: int) -> "Playback":
-        """A fresh conversation, at its first message: a retry of the execution starts over."""
+    def conversation(self, task_id: str, attempt: int) -> "Playback | RecordedPlayback":
+        """A fresh conversation: a script starts over, of a run it is the next execution."""
+        if self._source is not None:
+            return RecordedPlayback(source=self._source, task_id=task_id, attempt=attempt)
         return Playback(
             task_id=task_id,
             attempt=attempt,
@@ -65,12 +76,16 @@ class Replay:
         )
 
     def _param_faults(self) -> list[str]:
-        unknown = sorted(self.spec.params.keys() - _PARAMS - set(_params.LATER))
-        return [
-            f"--model-params: {name} means nothing to the protocol replay; known: path, "
-            "request_timeout"
-            for name in unknown
+        params = self.spec.params
+        known = _PARAMS if self._source is None else _PARAMS | {"strict"}
+        found = [
+            f"--model-params: {name} means nothing to the protocol replay of a"
+            f" {'script' if self._source is None else 'run'}; known: {', '.join(sorted(known))}"
+            for name in sorted(params.keys() - known - _params.ELSEWHERE.keys())
         ]
+        if self._source is not None and not isinstance(params.get("strict", False), bool):
+            found.append(f"--model-params: strict is true or false, not {params['strict']!r}")
+        return found
 
     def _path(self) -> Path:
         path = self.spec.params.get("path", self._shipped)

@@ -19,6 +19,27 @@ class Running:
     phase: str = "starting"
 
 
+@attrs.frozen
+class Traffic:
+    """What an endpoint admits of the calls, `of` being all, both 0 where it is not known."""
+
+    calls: int = 0
+    of: int = 0
+    waits: int = 0
+
+    @property
+    def is_reduced(self) -> bool:
+        """Whether fewer calls at once are made than there could be."""
+        return self.calls < self.of
+
+    @property
+    def text(self) -> str:
+        """In words, for a line that begins with the endpoint."""
+        waits = f"{self.waits} wait{'' if self.waits == 1 else 's'} for room" if self.waits else ""
+        calls = f"{self.calls} of {self.of} calls at once" if self.of else ""
+        return ", ".join(filter(None, (calls, waits)))
+
+
 @attrs.define
 class Board:
     """The state of one run. `now` is seconds on any clock that never steps back."""
@@ -36,6 +57,7 @@ class Board:
     began: float | None = None
     ended: float | None = None
     running: dict[str, Running] = attrs.field(factory=dict)
+    traffic: dict[str, Traffic] = attrs.field(factory=dict)
     failures: deque[str] = attrs.field(factory=lambda: deque(maxlen=NAMED))
 
     @property
@@ -97,6 +119,14 @@ def _task_finished(board: Board, event: ProgressEvent, _now: float) -> None:
     board.with_errors += event.payload.get("severity") == "error"
 
 
+def _model_traffic(board: Board, event: ProgressEvent, _now: float) -> None:
+    board.traffic[str(event.payload.get("endpoint"))] = Traffic(
+        calls=_number(event, "calls_at_once"),
+        of=_number(event, "most_at_once"),
+        waits=_number(event, "waits"),
+    )
+
+
 def _summary_started(board: Board, _event: ProgressEvent, _now: float) -> None:
     board.status = "summarizing"
 
@@ -121,6 +151,7 @@ _FOLDS: Mapping[str, Callable[[Board, ProgressEvent, float], None]] = {
     "phase_changed": _attempt_moved,
     "attempt_retry": _attempt_retry,
     "task_finished": _task_finished,
+    "model_traffic": _model_traffic,
     "summary_started": _summary_started,
     "run_finished": _run_finished,
 }

@@ -35,7 +35,9 @@ class LiveDrawing:
 
     def frame(self, board: Board, now: float) -> RenderableType:
         """The board as it is now, with no more rows than the terminal has room for."""
-        return render(board, now, rows=max(0, min(ROWS, self._console.height - 6)))
+        return render(
+            board, now, rows=max(0, min(ROWS, self._console.height - 6 - len(board.traffic)))
+        )
 
     def draw(self, frame: RenderableType) -> None:
         """Show a frame; the first one begins the drawing."""
@@ -59,6 +61,7 @@ def render(board: Board, now: float, *, rows: int = ROWS) -> RenderableType:
     parts: list[RenderableType] = [_headline(board, now), _bar(board)]
     if board.running:
         parts.append(_running(board, now, rows))
+    parts.extend(_traffic(board))
     if board.failures:
         parts.append(_failures(board))
     return Group(*parts)
@@ -113,6 +116,19 @@ def _running(board: Board, now: float, rows: int) -> RenderableType:
     if len(oldest) > rows:
         table.add_row(Text(f"and {len(oldest) - rows} more", style="dim"), "", "")
     return table
+
+
+def _traffic(board: Board) -> list[RenderableType]:
+    """A line for each endpoint that had no room, in yellow as long as it is given fewer calls."""
+    return [
+        Text(
+            f"model at {visible(endpoint)}: {traffic.text}",
+            style="yellow" if traffic.is_reduced else "dim",
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+        for endpoint, traffic in board.traffic.items()
+    ]
 
 
 def _failures(board: Board) -> RenderableType:

@@ -2,7 +2,7 @@
 
 import attrs
 
-from agentcompass.progress.board import Board
+from agentcompass.progress.board import Board, Traffic
 from agentcompass.progress.text import duration, visible
 from agentcompass.records.progress import ProgressEvent
 
@@ -16,6 +16,7 @@ class PlainLines:
 
     board: Board
     _said_at: float = -PAUSE_SECONDS
+    _said: dict[str, Traffic] = attrs.field(factory=dict)
 
     def line(self, event: ProgressEvent, now: float) -> str | None:
         """The line for an event, or None."""
@@ -29,6 +30,8 @@ class PlainLines:
             return self._retry(event)
         if event.event == "task_finished":
             return self._task(event, now)
+        if event.event == "model_traffic":
+            return self._traffic(str(event.payload.get("endpoint")))
         return self._end(now) if event.event == "run_finished" else None
 
     def _retry(self, event: ProgressEvent) -> str:
@@ -49,13 +52,26 @@ class PlainLines:
         place = f"[{board.finished:>{width}}/{board.total}]"
         return f"{place} {_name(event)}: {_outcome(event)}{_so_far(board)}"
 
+    def _traffic(self, endpoint: str) -> str | None:
+        """Where fewer calls are made, or all again, and whenever the waits have doubled."""
+        now, before = self.board.traffic[endpoint], self._said.get(endpoint, Traffic())
+        fewer = now.is_reduced and (now.calls < before.calls or not before.is_reduced)
+        all_again = before.is_reduced and not now.is_reduced
+        more_waits = now.waits >= max(1, 2 * before.waits)
+        if not (fewer or all_again or more_waits):
+            return None
+        self._said[endpoint] = now
+        return f"model at {visible(endpoint)}: {now.text}"
+
     def _end(self, now: float) -> str:
         board = self.board
         error = f": {visible(board.error)}" if board.error else ""
         ended = f"{board.status.replace('_', ' ')} after {duration(board.elapsed(now))}"
         finished = f"{board.finished} of {board.total} tasks finished"
         failed = f", {board.failed} failed" if board.failed else ""
-        return f"{ended}: {finished}{failed}{error}"
+        waits = sum(traffic.waits for traffic in board.traffic.values())
+        waited = f", {waits} waits for the model" if waits else ""
+        return f"{ended}: {finished}{failed}{waited}{error}"
 
 
 def _name(event: ProgressEvent) -> str:

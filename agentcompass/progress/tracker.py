@@ -26,6 +26,7 @@ class Tracker:
     _counts: Counter[str] = attrs.field(factory=Counter, init=False)
     _phases: Counter[str] = attrs.field(factory=Counter, init=False)
     _active: dict[str, ActiveTask] = attrs.field(factory=dict, init=False)
+    _traffic: dict[str, Mapping[str, Any]] = attrs.field(factory=dict, init=False)
     _began_at: float | None = attrs.field(default=None, init=False)
     _elapsed: float = attrs.field(default=0.0, init=False)
     _updated_at: float = attrs.field(default=0.0, init=False)
@@ -56,6 +57,7 @@ class Tracker:
             **{name: self._counts[name] for name in _COUNTS},
             current_phase_counts=dict(self._phases),
             active_tasks=dict(self._active),
+            model_traffic=dict(self._traffic) or None,
             elapsed_seconds=round(self._elapsed, 3),
             updated_at=self._updated_at,
         )
@@ -121,6 +123,9 @@ class Tracker:
         severity = event.payload.get("severity")
         if severity in ("error", "warning"):
             self._counts[f"{severity}_tasks"] += 1
+
+    def _on_model_traffic(self, event: ProgressEvent) -> None:
+        self._traffic[str(event.payload.get("endpoint"))] = event.payload
 
     def _on_summary_started(self, _event: ProgressEvent) -> None:
         self._status = "summarizing"

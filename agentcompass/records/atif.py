@@ -6,6 +6,7 @@ none but a tool call of its own step.
 """
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import attrs
 
 ATIF_SCHEMA = "ATIF-v1.8"
+_DEEPEST = 100  # levels of a call's arguments
 _TOTALS = {
     "prompt_tokens": "total_prompt_tokens",
     "completion_tokens": "total_completion_tokens",
@@ -130,12 +132,21 @@ def _free(name: str, calls: Sequence[Record]) -> str:
 
 
 def _arguments(given: Any) -> dict[str, Any]:
-    """The arguments of a call as an object; what is none is kept under `raw`."""
+    """The arguments of a call as an object; what is none, or none to write, is text in `raw`."""
     try:
         value = json.loads(given) if isinstance(given, str) else given
+        _check(value)
     except (ValueError, RecursionError):
-        value = given
+        value = _text(given)
     return dict(value) if isinstance(value, Mapping) else {"raw": value}
+
+
+def _check(value: Any, levels: int = _DEEPEST) -> None:
+    """Raise `ValueError` where a record cannot hold `value`, which a model may have written."""
+    if not levels or (isinstance(value, float) and not math.isfinite(value)):
+        raise ValueError
+    for item in value.values() if isinstance(value, Mapping) else _list(value):
+        _check(item, levels - 1)
 
 
 def _observation(given: Sequence[Any], calls: Sequence[Record]) -> dict[str, Any] | None:

@@ -24,6 +24,47 @@ class Usage:
 
 
 @attrs.frozen(kw_only=True)
+class Spent:
+    """What calls took together: prompt and completion tokens, US dollars.
+
+    It lacks the replies that did not say so, which are counted, as are the executions of which
+    anything is known: where there is none, a sum of 0 is unknown.
+    """
+
+    tokens: int = 0
+    cost_usd: float = 0.0
+    executions_with_usage: int = 0
+    executions_with_cost: int = 0
+    replies_without_usage: int = 0
+    replies_without_cost: int = 0
+
+    def changed(self, before: "Spent", after: "Spent") -> "Spent":
+        """The same sums with `after` in place of `before`, which is in them."""
+        names = attrs.fields_dict(Spent)
+        return Spent(
+            **{
+                name: getattr(self, name) + getattr(after, name) - getattr(before, name)
+                for name in names
+            }
+        )
+
+
+@attrs.frozen(kw_only=True)
+class EndpointTraffic:
+    """How an endpoint takes the calls of one run.
+
+    `calls_at_once` of `most_at_once` are admitted, both None where no rate limit is learnt from;
+    `waits` counts the calls that were sent again after it had no room.
+    """
+
+    endpoint: str
+    calls_at_once: int | None = None
+    most_at_once: int | None = None
+    waits: int = 0
+    seconds_waited: float = 0.0
+
+
+@attrs.frozen(kw_only=True)
 class Reply:
     """An assistant message in OpenAI chat form, why it stopped, and the seconds it took."""
 

@@ -41,7 +41,10 @@ class ActiveTask:
 
 @attrs.frozen(kw_only=True)
 class ProgressSnapshot:
-    """progress.json: counts of tasks; `elapsed_seconds` to three decimals."""
+    """progress.json: counts of tasks; `elapsed_seconds` to three decimals.
+
+    `model_traffic` is what the latest event of that name said, by endpoint; None before it.
+    """
 
     run_id: str
     benchmark: str
@@ -64,5 +67,8 @@ class ProgressSnapshot:
     partials_saved: int = 0
     current_phase_counts: Mapping[str, int] = attrs.field(factory=dict)
     active_tasks: Mapping[str, ActiveTask] = attrs.field(factory=dict)
+    model_traffic: Mapping[str, Mapping[str, Any]] | None = attrs.field(
+        default=None, metadata={"omit_none": True}
+    )
     elapsed_seconds: float = 0.0
     updated_at: float = 0.0

@@ -76,6 +76,14 @@ class ArtifactLimits:
 
 
 @attrs.frozen(kw_only=True)
+class Budget:
+    """What model calls may take: prompt and completion tokens, US dollars; None is no limit."""
+
+    max_total_tokens: int | None = attrs.field(default=None, validator=positive)
+    max_cost_usd: float | None = attrs.field(default=None, validator=positive)
+
+
+@attrs.frozen(kw_only=True)
 class ExecutionOptions:
     """How tasks are executed. Seconds, unless a name says otherwise; None leaves it to the task.
 
@@ -92,6 +100,8 @@ class ExecutionOptions:
     retry_pattern_list: tuple[str, ...] | None = None
     retry_min_delay_seconds: float = attrs.field(default=5.0, validator=not_negative)
     retry_max_delay_seconds: float = attrs.field(default=60.0, validator=not_negative)
+    attempt_budget: Budget = Budget()
+    run_budget: Budget = Budget()
     run_timeout_seconds: float | None = attrs.field(default=None, validator=positive)
     run_timer_compensation_seconds: float = attrs.field(default=120.0, validator=not_negative)
     evaluation_timeout_seconds: float | None = attrs.field(default=None, validator=positive)

@@ -74,8 +74,9 @@ class RunInfo:
 
     `request` is the merged request as it was written, without secrets; `task_ids` are the
     selected tasks in order, `task_categories` the categories of those that have one, and
-    `unsaved_tasks` those of which a record could not be written, which voids them. What is None
-    has not come about yet, and is not written.
+    `unsaved_tasks` those of which a record could not be written, which voids them. `spent` is what
+    the model calls of this very run took, `budget_used_up` why it made no more of them. What is
+    None has not come about yet, and is not written.
     """
 
     schema_version: str = RUN_INFO_SCHEMA
@@ -91,6 +92,8 @@ class RunInfo:
         default=None, metadata=_LEFT_OUT
     )
     metric_artifacts: MetricArtifacts | None = attrs.field(default=None, metadata=_LEFT_OUT)
+    spent: Mapping[str, Any] | None = attrs.field(default=None, metadata=_LEFT_OUT)
+    budget_used_up: str | None = attrs.field(default=None, metadata=_LEFT_OUT)
     status: str | None = attrs.field(default=None, metadata=_LEFT_OUT)
     finished_at: str | None = attrs.field(default=None, metadata=_LEFT_OUT)
     error: str | None = attrs.field(default=None, metadata=_LEFT_OUT)

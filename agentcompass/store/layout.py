@@ -7,6 +7,7 @@
         task.json
         attempt-<n>/
             result.json checkpoint.json artifacts/ (and in it trajectory.atif.json)
+            exchanges.jsonl                         the model's calls, where they are recorded
             retries/<task>.attempt<n>.retry<r>.<stage>.json
             retries/<uuid>/                         what an execution left that was run again
 """
@@ -82,6 +83,11 @@ class AttemptLayout:
     def checkpoint(self) -> Path:
         """What a later run can go on from."""
         return self.directory / "checkpoint.json"
+
+    @property
+    def exchanges(self) -> Path:
+        """The calls of the model, where they are recorded; of every execution."""
+        return self.directory / "exchanges.jsonl"
 
     @property
     def artifacts(self) -> Path:

@@ -26,6 +26,7 @@ _EXECUTION = (
     *("runresult_collect_timeout_seconds", "run_timeout_seconds", "evaluation_timeout_seconds"),
     *("run_timeout_multiplier", "evaluation_timeout_multiplier", "save_artifacts"),
     *("artifact_collect_timeout_seconds", "artifacts", "artifact_collect"),
+    *("attempt_budget", "run_budget"),
 )
 _HERE = "<the plans>"
 _PLAN_INDENT = b"\n" + b" " * 8

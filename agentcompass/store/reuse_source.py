@@ -124,6 +124,12 @@ def _check_same(run: EarlierRun, request: RunRequest) -> None:
     ):
         if recorded != wanted:
             raise UsageError(f"its {what} is {recorded!r}, and that of this run is {wanted!r}")
+    if _is_replay(_at(was, "model", "api_protocol")) and not _is_replay(request.model.api_protocol):
+        raise UsageError("its replies were replayed, and those of this run are to be real")
+
+
+def _is_replay(protocol: Any) -> bool:
+    return protocol == "replay" or (isinstance(protocol, list | tuple) and "replay" in protocol[:1])
 
 
 def _at(record: Any, *path: str) -> Any:

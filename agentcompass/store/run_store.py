@@ -21,6 +21,7 @@ from agentcompass.records.progress import ProgressEvent, ProgressSnapshot
 from agentcompass.records.reuse import TakenOver
 from agentcompass.store.atomic import Disk, named_errors, replace_file, write_record
 from agentcompass.store.earlier_run import Judge
+from agentcompass.store.exchange_file import ExchangeFile
 from agentcompass.store.layout import AttemptLayout, RunLayout
 from agentcompass.store.provenance import Provenance, Snapshot, now
 from agentcompass.store.reading import read_checkpoint
@@ -102,6 +103,15 @@ class RunStore:
             provider=provider,
             task_id=task_id,
             attempt=attempt,
+            disk=self.disk,
+            limiter=self.limiter,
+        )
+
+    def exchanges(self, task_id: str, attempt: int) -> ExchangeFile:
+        """Where the model's calls of one execution are recorded; nothing is written yet."""
+        return ExchangeFile(
+            path=self._attempt(task_id, attempt).exchanges,
+            redactor=self.provenance.redactor,
             disk=self.disk,
             limiter=self.limiter,
         )

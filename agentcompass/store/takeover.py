@@ -26,6 +26,7 @@ from agentcompass.store.documents import (
 )
 from agentcompass.store.earlier_run import Judge, Stored
 from agentcompass.store.encode import decode, encode
+from agentcompass.store.exchange_file import masked_lines
 from agentcompass.store.layout import AttemptLayout, RunLayout, TaskLayout, state_of
 from agentcompass.store.redact import Redactor
 from agentcompass.store.repoint import repointed, without_scheduler
@@ -97,6 +98,7 @@ class TaskTakeover:
         with _source_errors(source), AsOwner() as owner:
             if source.artifacts.is_dir() and not source.artifacts.is_symlink():
                 _link_tree(source.artifacts, target.artifacts, owner)
+        self._copy_exchanges(source, target)
         checkpoint = repointed(_checkpoint(source), before, after)
         replace_file(self.disk, target.checkpoint, self._masked(checkpoint))
         if kept is not None:
@@ -104,6 +106,18 @@ class TaskTakeover:
                 data = repointed(read_file(source.result), before, after)
             result = _with_history(data, stored, kept.metrics)
             replace_file(self.disk, target.result, self._masked(result))
+
+    def _copy_exchanges(self, source: AttemptLayout, target: AttemptLayout) -> None:
+        """Copy the recorded calls; not linked, since a retry may append to them."""
+        if not source.exchanges.is_file():
+            return
+        try:
+            with named_errors(source.exchanges):
+                lines = masked_lines(read_file(source.exchanges), self.redactor)
+        except StoreError as error:  # the attempt stands without them
+            log.warning("recorded calls are not taken over: %s", error)
+            return
+        replace_file(self.disk, target.exchanges, lines)
 
     def _masked(self, data: bytes) -> bytes:
         """A record without what has become known to be secret since it was written."""

@@ -21,14 +21,17 @@ def save_atif(
     where = (attempt.directory.parent.name, attempt.directory.name)
     named = attrs.evolve(agent, session_id="/".join((agent.session_id or "", *where)))
     document = atif_document(result["trajectory"], named)
-    if document is None or _is_taken(result, attempt.atif.name):
+    if document is None or is_collected(result["artifacts"], attempt.atif.name):
         return
     with named_errors(attempt.artifacts):
         disk.make_folders(attempt.artifacts)
     write_record(disk, attempt.atif, document)
 
 
-def _is_taken(result: Mapping[str, Any], name: str) -> bool:
-    entries = (result["artifacts"].get("declared_artifacts") or {}).get("entries", ())
-    places = (PurePosixPath(entry["destination"]) for entry in entries)
+def is_collected(artifacts: Mapping[str, Any], name: str) -> bool:
+    """Whether the place `name` among the artifacts is one of what came out of the sandbox."""
+    manifest = artifacts.get("declared_artifacts")
+    entries = manifest.get("entries") if isinstance(manifest, Mapping) else None
+    given = (entry for entry in entries or () if isinstance(entry, Mapping))
+    places = (PurePosixPath(str(entry.get("destination", ""))) for entry in given)
     return any(PurePosixPath(name).is_relative_to(place) for place in places)

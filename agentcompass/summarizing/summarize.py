@@ -71,7 +71,7 @@ def _render(run: Recorded, report: MetricReport) -> str:
 
 
 def _cut_short(info: RunInfo) -> str | None:
-    reason = CUT_SHORT.get(info.status)
+    reason = info.budget_used_up or CUT_SHORT.get(info.status)
     if reason is None or info.task_ids is not None:
         return reason
     return f"{reason}, and the selected tasks are not on record"

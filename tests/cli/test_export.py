@@ -1,5 +1,6 @@
 """`agentcompass export`, and `export_run` from Python."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -34,9 +35,39 @@ async def test_stdout_names_the_copy(invoke, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("form", "output", "found"),
+    [
+        ("atif", "trajectories", "trajectories"),
+        ("inspect", "logs/run.json", "logs/run.json"),
+        ("inspect", "run.eval", "run.eval"),
+    ],
+)
+async def test_stdout_names_what_was_written(invoke, tmp_path, form, output, found):
+    ended = await invoke("run", "--format", form, "--output", output)
+
+    assert (ended.exit_code, ended.stderr) == (0, "")
+    assert ended.stdout == f"Written: {tmp_path / found}\n"
+    assert (tmp_path / found).exists()
+
+
+async def test_secrets_of_the_environment_are_masked(invoke, tmp_path, monkeypatch):
+    monkeypatch.setenv("SERVICE_API_KEY", "planted-secret")
+    [result] = (tmp_path / "run").glob("details/normal/ok-1*/attempt-1/result.json")
+    record = json.loads(result.read_text())
+    result.write_text(json.dumps({**record, "final_answer": "planted-secret"}))
+    ended = await invoke("run", "--format", "inspect", "--output", "log.json")
+
+    assert ended.exit_code == 0
+    assert "planted-secret" not in (tmp_path / "log.json").read_text()
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "--format", "zip", "--output", "o"], "--format: 'zip' is not known; known: peer"),
+        (
+            ["run", "--format", "zip", "--output", "o"],
+            "--format: 'zip' is not known; known: peer, atif, inspect",
+        ),
         (["run", "--format", "peer", "--output", "run"], "Error: --output: "),
         (["nowhere", "--format", "peer", "--output", "o"], "is not a run directory"),
         (["run", "--output", "o"], "Missing option '--format'"),

@@ -166,7 +166,8 @@ def test_a_whole_reference_is_read_from_the_environment(resolve):
     request = resolve(
         'environments: {toybox: {env_variables: {TOKEN: "${TOKEN}", PATH: "/x:${PATH}"}}}\n'
         "execution:\n  task_concurrency: ${SLOTS}\n  retry_pattern_list: ['${SLOTS}']\n",
-        environ={"TOKEN": "12345678", "SLOTS": "8", "KEY": "0099"},
+        environ={"TOKEN": "12345678", "SLOTS": "8", "KEY": "0099", "URL": "http://h/v1"},
+        model_base_url="${URL}",
         model_api_key="${KEY}",
         model_params={"user": "${TOKEN}", "n": 1},
     ).request
@@ -174,7 +175,7 @@ def test_a_whole_reference_is_read_from_the_environment(resolve):
     assert request.environment.env_variables == {"TOKEN": "12345678", "PATH": "/x:${PATH}"}
     assert request.execution.task_concurrency == 8
     assert request.execution.retry_pattern_list == ("8",)
-    assert request.model.api_key == "0099"
+    assert (request.model.base_url, request.model.api_key) == ("http://h/v1", "0099")
     assert request.model.params == {"user": "12345678", "n": 1}
 
 

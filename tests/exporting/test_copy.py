@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from agentcompass.errors import AgentCompassError, UsageError
-from agentcompass.exporting.copy import write_copy
 from agentcompass.records.request import AttemptPlan
 from agentcompass.store.layout import RunLayout
+from tests.exporting.told_runs import exported
 from tests.fakes import Script, Scripted, ScriptedBenchmark, World
 from tests.summarizing.runs import run_on_disk, summarized, tree
 
@@ -61,7 +61,7 @@ def test_our_summary_of_the_copy_is_that_of_the_run(
     benchmark = ScriptedBenchmark(made, **settings)
     run = run_on_disk(tmp_path / "runs", made, benchmark=benchmark, attempts=attempts)
     before = tree(run)
-    write_copy(run, tmp_path / "copy", form="peer")
+    exported(run, tmp_path / "copy", "peer")
 
     assert summarized(tmp_path / "copy")["markdown"] == (run / "summary.md").read_text()
     assert tree(run) == before
@@ -76,7 +76,7 @@ def test_everything_is_copied_and_only_the_translated_records_differ(
     (artifacts / ".run.tmp").chmod(0o751)
     (artifacts / "link").symlink_to("nowhere")
     (artifacts / "folder").symlink_to(tmp_path)
-    write_copy(run, tmp_path / "new" / "copy", form="peer")
+    exported(run, tmp_path / "new" / "copy", "peer")
     ours, copy = tree(run), tree(tmp_path / "new" / "copy")
 
     assert copy.keys() == ours.keys()
@@ -97,7 +97,7 @@ def test_what_is_no_record_of_the_run_is_not_copied(run: Path, tmp_path: Path) -
     (run / "link").symlink_to("/etc/hostname")
     left = run / "details" / "running" / "t--0"
     left.mkdir(parents=True)
-    write_copy(run, tmp_path / "copy", form="peer")
+    exported(run, tmp_path / "copy", "peer")
 
     names = {
         path.relative_to(tmp_path / "copy").parts[0] for path in (tmp_path / "copy").rglob("*")
@@ -113,7 +113,7 @@ def test_the_plans_among_the_events_are_translated_and_a_torn_line_is_kept(
     events = run / "progress.jsonl"
     with events.open("ab") as file:
         file.write(torn)
-    write_copy(run, tmp_path / "copy", form="peer")
+    exported(run, tmp_path / "copy", "peer")
     copied = (tmp_path / "copy" / "progress.jsonl").read_bytes()
 
     assert b'"verifier_network_policy"' in events.read_bytes()
@@ -158,7 +158,7 @@ def test_what_would_give_other_numbers_is_refused_in_one_line(
     spoil, message = REFUSED[case]
     spoil(run)
     with pytest.raises(AgentCompassError) as caught:
-        write_copy(run, tmp_path / "copies" / "copy", form="peer")
+        exported(run, tmp_path / "copies" / "copy", "peer")
 
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -169,42 +169,4 @@ def test_a_task_that_the_peer_cannot_name_is_refused(tmp_path: Path) -> None:
     odd = World({"\ud83d": Scripted(task_id="\ud83d", scripts={1: [Script()]})})
     run = run_on_disk(tmp_path / "runs", odd)
     with pytest.raises(UsageError, match=r"the peer cannot name '\\ud83d'"):
-        write_copy(run, tmp_path / "copy", form="peer")
-
-
-@pytest.mark.parametrize(
-    ("target", "form", "message"),
-    [
-        ("runs", "peer", "--output: .*runs exists; name a folder that does not"),
-        ("link", "peer", "--output: .*link exists"),
-        ("inside/copy", "peer", "--output: .*copy is inside the run directory"),
-        ("copy", "zip", "--format: 'zip' is not known; known: peer"),
-    ],
-)
-def test_a_target_or_format_that_will_not_do_is_refused(
-    run: Path, tmp_path: Path, target: str, form: str, message: str
-) -> None:
-    (tmp_path / "link").symlink_to("nowhere")
-    (tmp_path / "inside").symlink_to(run)
-    before = tree(tmp_path)
-    with pytest.raises(UsageError, match=message):
-        write_copy(run, tmp_path / target, form=form, spell="--{}".format)
-
-    assert tree(tmp_path) == before
-
-
-@pytest.mark.parametrize("last", range(1, 10, 3))
-def test_a_copy_that_is_stopped_leaves_nothing(run: Path, tmp_path: Path, last: int) -> None:
-    """Fails when the copy is made in its place, or a half one is not removed."""
-    calls = []
-
-    def stop_at_last() -> None:
-        assert not (tmp_path / "copies" / "copy").exists()
-        calls.append(1)
-        if len(calls) == last:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_copy(run, tmp_path / "copies" / "copy", form="peer", go_on=stop_at_last)
-
-    assert list((tmp_path / "copies").iterdir()) == []
+        exported(run, tmp_path / "copy", "peer")

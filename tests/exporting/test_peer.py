@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agentcompass.exporting import peer
+from agentcompass.records.run_info import MetricBasis
 
 PEER = Path(__file__).parents[2] / "fixtures" / "peer"
 PUBLIC = {"network_mode": "public"}
@@ -82,6 +83,7 @@ def test_so_does_the_event_that_tells_the_plan() -> None:
             {"evaluation_setup": {"os": "linux"}},
         ),
         ("execution", {"max_retries": 1, "cleanup_grace_seconds": 1.0}, {"max_retries": 1}),
+        ("execution", {"max_retries": 1, "run_budget": {"max_cost_usd": 1}}, {"max_retries": 1}),
         ("execution", {"run_timer_compensation_seconds": 0.0}, {}),
         (
             "execution",
@@ -122,6 +124,13 @@ def test_the_aggregation_is_a_parameter_with_nothing_left_to_defaults() -> None:
     }
 
 
+def test_an_aggregation_that_is_not_on_record_is_the_one_that_we_read_there() -> None:
+    record = {"request": {"benchmark": {}}, "metric_basis": {"metrics": [{}]}}
+    params = peer.run_info(record)["request"]["benchmark"]["params"]
+
+    assert params == {"aggregation_mode": MetricBasis(metrics=()).aggregation_mode}
+
+
 def test_a_metric_has_a_label_and_no_empty_text() -> None:
     display = {"label": None, "description": "", "unit": "s", "precision": None}
     series = {"metric_id": "answer_len", "display": display}
@@ -152,3 +161,12 @@ def test_its_own_records_stay_as_they_are(run: str, name: str) -> None:
     record = json.loads((PEER / run / f"{name}.json").read_text())
 
     assert getattr(peer, name)(record) == record
+
+
+@pytest.mark.parametrize("damage", [None, 1.5, "x", [], [None]])
+def test_what_is_no_record_is_left_to_who_reads_it(damage: Any) -> None:
+    plans = {"t": damage, "u": {"attempts": {"1": damage}}}
+    request = {"execution": {"artifact_collect": damage}, "environment": damage, "model": damage}
+    record = {"resolved_execution_plans": plans, "request": request}
+
+    assert peer.run_info(record)["resolved_execution_plans"] == plans

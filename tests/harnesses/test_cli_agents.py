@@ -219,7 +219,7 @@ async def test_the_prompt_and_the_key_are_in_no_argument_and_the_files_are_priva
         started = agent(name, host.session)
         async with started:
             await started.run(RunResult(task_id="t"))
-            folder = Path(started._folder)
+            folder = Path(started.setup.folder)
             for path in (folder, *folder.rglob("*")):
                 data = path.read_bytes() if path.is_file() else b""
                 seen.append((path.name, stat.S_IMODE(path.stat().st_mode), data))
@@ -310,6 +310,17 @@ async def test_how_it_ended_is_an_issue(tmp_path: Path, name: str, events: Any, 
         }
 
 
+@pytest.mark.parametrize(("then", "issues"), [([], ["model_failed"]), (CODEX[-2:], [])])
+async def test_a_model_that_codex_still_waited_for_is_told(tmp_path: Path, then: Any, issues: Any):
+    waits = {"type": "error", "message": "Reconnecting... (Connection failed)"}
+    async with machine(tmp_path) as host:
+        host.has("codex")
+        host.does(*CODEX[:2], waits, *then)
+        result = await play("codex", host)
+
+    assert [found.code for found in result.issues] == issues
+
+
 @pytest.mark.parametrize("name", HARNESSES)
 async def test_what_was_printed_before_the_deadline_is_kept(tmp_path: Path, name: str):
     events = {"claude": CLAUDE[:5], "codex": CODEX[:5]}[name]
@@ -361,7 +372,7 @@ async def test_elsewhere_it_is_installed_with_npm(tmp_path: Path):
         (host.bin / "later").rename(tmp_path / "later")
         host.does(*CODEX)
         started = agent("codex", host.session)
-        started.install_seconds = 30.0
+        started.setup.seconds = 30.0
         async with started:
             await started.run(result := RunResult(task_id="t"))
             await started.collect(result)
@@ -369,6 +380,49 @@ async def test_elsewhere_it_is_installed_with_npm(tmp_path: Path):
 
     assert argv == "install -g @openai/codex@latest\n"
     assert result.final_answer == "Done."
+
+
+async def test_an_installation_that_takes_too_long_is_told(tmp_path: Path):
+    async with machine(tmp_path) as host:
+        (host.bin / "npm").write_text("#!/bin/sh\necho fetching >&2; sleep 1000\n")
+        (host.bin / "npm").chmod(0o755)
+        started = agent("codex", host.session)
+        started.setup.seconds = 0.5
+        with pytest.raises(
+            EnvironmentFailed, match=r"not installed in 0\.5 s.*install_timeout.*fetc"
+        ):
+            async with started:
+                pass
+
+
+async def test_another_version_than_the_one_asked_for_is_not_taken(tmp_path: Path):
+    async with machine(tmp_path) as host:
+        host.has("codex")
+        started = agent("codex", host.session)
+        started.setup.version = "1.2.4"
+        with pytest.raises(
+            EnvironmentFailed, match=r"codex 1\.2\.4 \(in place of 1\.2\.3 \(fake\)\) is"
+        ):
+            async with started:
+                pass
+        (host.bin / "npm").write_text("#!/bin/sh\n")
+        (host.bin / "npm").chmod(0o755)
+        started.setup.seconds = 30.0
+        with pytest.raises(EnvironmentFailed, match="which the PATH has not"):
+            async with started:
+                pass
+        for version in ("1.2.3", "latest", "^2.0.0"):  # only what is exact is compared
+            started.setup.version = version
+            await started.setup.ready()
+
+
+async def test_a_program_that_cannot_start_says_why(tmp_path: Path):
+    async with machine(tmp_path) as host:
+        (host.bin / "codex").write_text("#!/usr/bin/env no-node-here\n")
+        (host.bin / "codex").chmod(0o755)
+        with pytest.raises(EnvironmentFailed, match=r"codex cannot be started: .*no-node-here"):
+            async with agent("codex", host.session):
+                pass
 
 
 async def test_without_a_model_neither_starts(tmp_path: Path):

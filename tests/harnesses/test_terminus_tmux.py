@@ -21,7 +21,14 @@ from tests.processes import alive, new_mark, wait_for_alive
 from tests.whole_runs import Ran, read, run
 
 everywhere = pytest.mark.parametrize("provider", WITH_A_SHELL, ids=str)
-pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+
+
+@pytest.fixture(autouse=True)
+def tmux(request: pytest.FixtureRequest) -> None:
+    """Skip what needs the tmux of this host; an image has its own."""
+    is_on_docker = request.node.get_closest_marker("docker") is not None
+    if shutil.which("tmux") is None and not is_on_docker:
+        pytest.skip("tmux is not installed")
 
 
 def a_terminal(session: Session, **options: Any) -> Terminal:
@@ -102,6 +109,16 @@ async def test_a_program_that_draws_on_the_screen_is_shown_as_it_looks(tmp_path:
     assert first.count("Terminal screen:") >= 1
     assert "line 3\n" not in last
     assert "line 499" not in after
+
+
+@everywhere
+async def test_the_screen_of_top_is_shown_while_it_draws_and_gone_afterwards(provider: Provider):
+    async with started(provider) as terminal:
+        drawn = await send(terminal, "top -d 0.2\n", until="PID USER")
+        after = await send(terminal, "q", "echo ba''ck\n", until="back\n")
+
+    assert "load average" in drawn
+    assert "back" in after
 
 
 @pytest.mark.skipif(shutil.which("vi") is None, reason="vi is not installed")

@@ -5,17 +5,23 @@ from pathlib import Path
 import pytest
 
 from agentcompass.errors import UsageError
+from agentcompass.harnesses.mini_swe_agent import MiniSweAgent
 from agentcompass.preflight import prepare_job
 from agentcompass.records.request import ComponentSpec, ModelSpec, ProcessOptions, RunRequest
 from agentcompass.registry import known, load
 
 
-async def chosen(folder: Path, wanted: str | tuple[str, ...], **params: object) -> str:
+async def chosen(
+    folder: Path,
+    wanted: str | tuple[str, ...],
+    harness: str = "mini_swe_agent",
+    **params: object,
+) -> str:
     """The protocol of a prepared job."""
     spec = ModelSpec(id="m", base_url="http://x/v1", api_protocol=wanted, params=params)
     request = RunRequest(
         benchmark=ComponentSpec(id="starter"),
-        harness=ComponentSpec(id="mini_swe_agent"),
+        harness=ComponentSpec(id=harness),
         model=spec,
     )
     job = await prepare_job(request, ProcessOptions(results_dir=str(folder)))
@@ -51,3 +57,21 @@ def test_every_protocol_is_named_as_it_is_asked_for(protocol: str):
 
     assert model.id == protocol
     assert model.description
+
+
+async def test_replay_stands_for_whatever_protocol_a_harness_speaks(tmp_path, monkeypatch):
+    monkeypatch.setattr(MiniSweAgent, "protocols", ("anthropic",))
+
+    assert await chosen(tmp_path, "replay") == "replay"
+    assert await chosen(tmp_path, ("openai-chat", "replay")) == "replay"
+    assert await chosen(tmp_path, "") == "anthropic"
+
+
+@pytest.mark.parametrize("program", ["claude_code", "codex"])
+async def test_what_a_program_says_to_its_model_is_neither_recorded_nor_replayed(tmp_path, program):
+    with pytest.raises(UsageError, match=f"record: harness '{program}' runs a program that calls"):
+        await chosen(tmp_path, "", program, record=True)
+    with pytest.raises(UsageError, match=f"harness '{program}' speaks .*, not replay"):
+        await chosen(tmp_path, "replay", program)
+
+    assert list(tmp_path.iterdir()) == []

@@ -187,7 +187,8 @@ async def test_a_missing_file_is_refused_by_name(tmp_path: Path):
         ({"path": 5}, "path must be text"),
         ({"path": ""}, "path must be text"),
         ({"temperature": 0}, "temperature means nothing"),
-        ({"record": "x"}, "record is not in this version"),
+        ({"strict": True}, "strict means nothing to the protocol replay of a script"),
+        ({"record": "x"}, "record is true or false"),
         ({"request_timeout": "1"}, "request_timeout"),
     ],
 )
@@ -257,6 +258,15 @@ async def test_every_bad_line_is_named_at_once(tmp_path: Path):
     assert [fault.split(":")[1] for fault in caught.value.faults] == ["1", "3", "5"]
     assert "task 'a', any attempt, has a line already" in caught.value.faults[1]
     assert "task 'a', attempt 1, has a line already" in caught.value.faults[2]
+
+
+async def test_of_a_file_that_is_no_script_at_all_only_the_first_lines_are_named(tmp_path: Path):
+    with pytest.raises(ConfigInvalid) as caught:
+        await replay(written(tmp_path, *["{"] * 400)).preflight()
+
+    *first, rest = caught.value.faults
+    assert [fault.split(":")[1] for fault in first] == ["1", "2", "3", "4", "5"]
+    assert rest.endswith(": and 395 more lines that cannot be used")
 
 
 async def test_an_empty_file_is_refused(tmp_path: Path):

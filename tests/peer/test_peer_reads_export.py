@@ -17,10 +17,10 @@ import pytest
 
 from agentcompass import RequestFailed, run_evaluation
 from agentcompass.exporting import peer
-from agentcompass.exporting.copy import write_copy
 from agentcompass.records.metrics import binary_contract
 from agentcompass.records.request import AttemptPlan
 from agentcompass.store.atomic import read_record
+from tests.exporting.told_runs import exported
 from tests.fakes import Script, Scripted, ScriptedBenchmark, World
 from tests.summarizing.runs import run_on_disk, summarized
 from tests.summarizing.test_peer import near
@@ -123,7 +123,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Path
     ours |= {name: starter_run(root / name, name) for name in STARTER}
     both = {name: (run, root / "copies" / name) for name, run in ours.items()}
     for run, copy in both.values():
-        write_copy(run, copy, form="peer")
+        exported(run, copy, "peer")
     peer_summary([copy for _, copy in both.values()], root)
     return both
 

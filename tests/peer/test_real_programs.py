@@ -1,11 +1,12 @@
-"""The real Claude Code and Codex, pointed at a loopback server, do a small task.
+"""The real Claude Code and Codex, pointed at a loopback server, do small tasks.
 
 Needs both programs (npm), in the folder that AGENTCOMPASS_PROGRAMS names. `make programs` installs
-them into PROGRAMS, once, and runs these tests.
+them into PROGRAMS, once, and runs these tests. On docker they are mounted, together with node.
 """
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from agentcompass.records.request import ModelSpec
 from agentcompass.records.task import RunResult
 from tests import atif_schema
 from tests.contract.environment import HOST_PROCESS, opened
+from tests.docker_engine import BOOKWORM, NO_ENGINE
 from tests.harnesses.seams import context
+from tests.harnesses.solving import KEY, calling, check_played, played
 from tests.loopback import Exchange, answer, serve
 
 talk = pytest.importorskip("tests.loopback_models", reason="the servers of the protocols")
@@ -32,7 +35,6 @@ pytestmark = [
     ),
 ]
 
-KEY = "sk-test-ABCDEFGH12345678"
 COMMAND = "echo 42 > answer.txt; ls"
 
 
@@ -102,3 +104,47 @@ async def test_the_real_program_does_a_task(name: str) -> None:
     }
     assert result.telemetry["prompt_tokens"] == 200
     atif_schema.check(atif_document(result.trajectory, AtifAgent(name=name, version="1")))
+
+
+ACTS = {
+    "claude_code": ("anthropic", calling("Bash", "command")),
+    "codex": ("openai-responses", calling("exec_command", "cmd")),
+}
+IN_CONTAINERS = "/opt/programs"  # npm's prefix, with the node_modules that the programs look for
+
+
+def where(environment: str) -> dict[str, Any]:
+    if environment == "host_process":
+        variables = {"PATH": f"{PROGRAMS}:{os.environ['PATH']}"}
+        return {"env_variables": variables}
+    node = os.path.realpath(str(shutil.which("node")))
+    prefix = Path(PROGRAMS).parents[1]
+    path = f"{IN_CONTAINERS}/node_modules/.bin:/usr/local/bin:/usr/bin:/bin"
+    return {
+        "image": BOOKWORM,
+        "pull": "never",
+        "mounts": [f"{prefix}:{IN_CONTAINERS}:ro", f"{node}:/usr/local/bin/node:ro"],
+        "env_variables": {"PATH": path},
+    }
+
+
+@pytest.mark.parametrize(
+    "environment", ["host_process", pytest.param("docker", marks=[pytest.mark.docker, NO_ENGINE])]
+)
+@pytest.mark.parametrize("harness", ACTS)
+async def test_the_real_program_solves_a_starter_task(
+    harness: str, environment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    protocol, tongue = ACTS[harness]
+    ran = await played(
+        tmp_path,
+        harness,
+        protocol,
+        tongue=tongue,
+        environment=environment,
+        environment_params=where(environment),
+        benchmark_params={"sample_ids": ["sweep-script"]},
+    )
+
+    check_played(ran, harness, "sweep-script")

@@ -69,3 +69,16 @@ def test_an_event_that_comes_out_of_turn_is_taken(name):
     board.apply(event(name, "t", total_tasks=None), 0.0)
 
     assert board.running == {}
+
+
+def test_an_endpoint_shows_what_was_heard_of_it_last():
+    board = Board()
+    for calls, waits in ((4, 1), (5, 2)):
+        payload = {"calls_at_once": calls, "most_at_once": 8, "waits": waits}
+        board.apply(event("model_traffic", endpoint="x", **payload), 0.0)
+    board.apply(event("model_traffic", endpoint="y", calls_at_once=None, waits=1), 0.0)
+
+    assert board.traffic["x"].text == "5 of 8 calls at once, 2 waits for room"
+    assert board.traffic["x"].is_reduced
+    assert board.traffic["y"].text == "1 wait for room"
+    assert not board.traffic["y"].is_reduced

@@ -112,3 +112,30 @@ def test_a_duration_is_never_negative_and_never_sixty(seconds, text):
 def test_text_stays_readable():
     assert visible("zwölf 日本 🧭") == "zwölf 日本 🧭"
     assert visible("a\tb\x00\x7f\u2028") == "a\\tb\\x00\\x7f\\u2028"
+
+
+def traffic(calls, waits):
+    return event("model_traffic", endpoint="x:1", calls_at_once=calls, most_at_once=8, waits=waits)
+
+
+def test_an_endpoint_without_room_has_few_lines():
+    said = lines_of(
+        traffic(4, 0),
+        traffic(4, 1),
+        traffic(5, 1),
+        traffic(6, 2),
+        traffic(3, 3),
+        *(traffic(calls, 3) for calls in range(4, 9)),
+        traffic(8, 100),
+        event("run_finished", status="completed"),
+    )
+
+    assert said == [
+        "model at x:1: 4 of 8 calls at once",
+        "model at x:1: 4 of 8 calls at once, 1 wait for room",
+        "model at x:1: 6 of 8 calls at once, 2 waits for room",
+        "model at x:1: 3 of 8 calls at once, 3 waits for room",
+        "model at x:1: 8 of 8 calls at once, 3 waits for room",
+        "model at x:1: 8 of 8 calls at once, 100 waits for room",
+        "completed after 0 s: 0 of 0 tasks finished, 100 waits for the model",
+    ]

@@ -116,6 +116,16 @@ async def test_a_terminal_gets_a_drawing_that_ends_with_the_last_state():
     assert "run_harness" not in last
 
 
+async def test_an_endpoint_without_room_is_drawn():
+    screen = Screen()
+
+    payload = {"endpoint": "x:1\x1b[", "calls_at_once": 3, "most_at_once": 8, "waits": 2}
+    await show("auto", screen.stream, TERMINAL, [*EVENTS[:2], event("model_traffic", **payload)])
+
+    drawn = without_codes(screen.text())
+    assert "model at x:1\\x1b[: 3 of 8 calls at once, 2 waits for room" in drawn
+
+
 @pytest.mark.parametrize(
     "environ",
     [

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentcompass.records.atif import AtifAgent, atif_document
+from agentcompass.store.encode import encode
 from tests import atif_schema
 
 AGENT = AtifAgent(name="mini_swe_agent", version="1.0", model_name="m", session_id="run/task/1")
@@ -73,6 +74,18 @@ def test_calls_and_what_they_led_to_belong_together() -> None:
         {"content": "text"},
     ]
     assert made["reasoning_content"] == "hm"
+
+
+@pytest.mark.parametrize(
+    "arguments", ['{"a": NaN}', '{"a": 1e999}', '{"a": ' * 300 + "1" + "}" * 300, "[" * 99999]
+)
+def test_arguments_that_no_record_can_hold_are_text(arguments: str) -> None:
+    """Fails when a model's reply can make the record of its attempt impossible to write."""
+    said = {"content": "", "tool_calls": [call("c1", arguments)]}
+    document = atif(step(assistant_content=said))
+
+    assert document["steps"][0]["tool_calls"][0]["arguments"] == {"raw": arguments}
+    encode(document)
 
 
 def test_what_is_known_is_summed_and_what_is_not_is_left_out() -> None:

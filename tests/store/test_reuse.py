@@ -123,6 +123,17 @@ def test_a_failed_newer_run_hides_no_older_good_one(runs: Runs) -> None:
     assert "its k is 3, and that of this run is 1" in found.passed_over[1]
 
 
+@pytest.mark.parametrize("protocol", ["replay", ["replay", "openai-chat"]])
+def test_a_replay_is_never_taken_for_what_the_model_did(runs: Runs, protocol: Any) -> None:
+    was = request()
+    replay = attrs.evolve(was, model=attrs.evolve(was.model, api_protocol=protocol))
+    save(runs.make("real"))
+    save(runs.make("replay", replay))
+    assert chosen(runs.find()) == "real"
+    assert "its replies were replayed" in runs.find().passed_over[0]
+    assert chosen(runs.find(asked=replay)) == "replay"
+
+
 def test_only_selected_tasks_make_a_run_usable(runs: Runs) -> None:
     save(runs.make("one"), "a")
     assert chosen(runs.find("a", "b")) == "one"

@@ -269,7 +269,7 @@ async def test_an_agent_that_prints_and_a_server_that_echoes_let_no_secret_out(
             *("--model-base-url", url if credentials == "key" else "${BASE_URL}"),
             *("--benchmark-params", json.dumps({"path": str(path)})),
             *("--env-params", '{"env_variables": {"SERVICE_TOKEN": "${SOME_PASSWORD}"}}'),
-            *("--max-retries", "1", "--log-level", "DEBUG"),
+            *("--max-retries", "1", "--log-level", "DEBUG", "--model-params", '{"record": true}'),
             *("--execution-params", '{"retry_min_delay_seconds": 0, "retry_max_delay_seconds": 0}'),
         ]
         async with trio.open_nursery() as nursery:
@@ -280,6 +280,8 @@ async def test_an_agent_that_prints_and_a_server_that_echoes_let_no_secret_out(
 
     assert code == 1, err
     assert len(server.asked) == 4
+    [recorded] = planted.folder.glob("results/*/*/details/*/*/attempt-1/exchanges.jsonl")
+    assert recorded.read_bytes().count(b"\n") == 4
     assert leaks(str(server.asked[-1].json()).encode()), "the agent has seen none"
     assert processes.go.exists(), "no command of the agent was seen"
     assert not [line for line in processes.seen if leaks(line)]
