@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import attrs
 
+from agentcompass.environments._launch import encode_env
+from agentcompass.errors import EnvironmentFailed
 from agentcompass.records.validators import not_negative
 
 Pull = Literal["missing", "always", "never"]
@@ -14,6 +16,8 @@ Pull = Literal["missing", "always", "never"]
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([bkmg]?)i?b?", re.IGNORECASE)
 # Less is rounded to none by the engine, which is no limit.
 _CORES = (0.01, 1e6)
+# With fewer an engine cannot start a command, and the kernel has no more (PID_MAX_LIMIT).
+_PROCESSES = (32, 2**22)
 _UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 
 
@@ -34,6 +38,25 @@ def _is_size(_: object, __: Any, value: str | None) -> None:
 def _are_cores(_: object, __: Any, value: float | None) -> None:
     if value is not None and not _CORES[0] <= value <= _CORES[1]:
         raise ValueError(f"cpus: expected {_CORES[0]:g} to {_CORES[1]:g} cores, got {value!r}")
+
+
+def _is_number_of_processes(_: object, __: Any, value: int) -> None:
+    if value and not _PROCESSES[0] <= value <= _PROCESSES[1]:
+        raise ValueError(
+            f"pids: expected 0 or {_PROCESSES[0]} to {_PROCESSES[1]} processes, got {value}"
+        )
+
+
+def _is_absolute(_: object, __: Any, value: str | None) -> None:
+    if value is not None and not value.startswith("/"):
+        raise ValueError(f"workdir: expected an absolute path, got {value!r}")
+
+
+def _are_variables(_: object, __: Any, value: dict[str, str]) -> None:
+    try:
+        encode_env(value)
+    except EnvironmentFailed as error:
+        raise ValueError(f"env: {error}") from error
 
 
 def _are_mounts(_: object, __: Any, value: tuple[str, ...]) -> None:
@@ -91,10 +114,14 @@ class DockerConfig:
         None, "Who runs commands: a name or id, also as user:group; null is the image's.", "user"
     )
     workdir: str | None = _parameter(
-        None, "Where commands run; null is the image's, or /app where it has none.", "path"
+        None,
+        "Where commands run; null is the image's, or /app where it has none.",
+        "path",
+        _is_absolute,
     )
     env: dict[str, str] = attrs.field(
         factory=dict,
+        validator=_are_variables,
         metadata={
             "help": "Variables of every command; env_variables and a task's own win over these.",
             "unit": "name to value",
@@ -114,6 +141,12 @@ class DockerConfig:
     )
     memory: str | None = _parameter(
         None, "Memory, swap included, such as 512m or 2g.", "size", _is_size
+    )
+    pids: int = _parameter(
+        4096,
+        "Processes and threads of a container at the same time; 0 is no limit.",
+        "processes",
+        _is_number_of_processes,
     )
     gpus: int | None = _parameter(
         None,

@@ -22,6 +22,7 @@ HELPER = "-network"
 
 # Where there is no keeper for an architecture. Every `sleep` understands it, as not `infinity`.
 _STAY = ("sleep", "2147483647")
+_NO_LIMIT = -1
 
 
 @attrs.frozen(kw_only=True)
@@ -89,7 +90,7 @@ def workdir_of(config: DockerConfig, request: SessionRequest, image: Image) -> s
 
 def _limits(config: DockerConfig, resources: Resources) -> dict[str, Any]:
     asked = limits_of(config, resources)
-    limits: dict[str, Any] = {}
+    limits: dict[str, Any] = {"PidsLimit": config.pids or _NO_LIMIT}
     if asked.cpus is not None:
         limits["NanoCpus"] = int(asked.cpus * 10**9)
     if asked.memory_bytes is not None:

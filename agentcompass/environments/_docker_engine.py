@@ -19,6 +19,8 @@ from agentcompass.errors import EnvironmentFailed
 # The newest version of the API that this client was written for, and the oldest that it can do
 # with: Engine 20.10.
 _NEWEST, _OLDEST = (1, 47), (1, 41)
+# Of an answer that is none.
+_SHOWN_BYTES = 200
 
 
 class EngineRefused(EnvironmentFailed):
@@ -92,8 +94,14 @@ class Engine:
         """What the engine answers, None where that is nothing; raises `EngineRefused`."""
         async with self.stream(method, path, query=query, body=body, content=content) as response:
             with self._translated():
-                data = await response.aread()
-        return json.loads(data) if _is_json(response) and data.strip() else None
+                data = (await response.aread()).strip()
+        try:
+            return json.loads(data) if data else None
+        except ValueError as error:
+            said = one_line(data[:_SHOWN_BYTES].decode(errors="replace"))
+            raise EnvironmentFailed(
+                f"{self.endpoint.host} does not answer {method} {path} as a Docker Engine: {said}"
+            ) from error
 
     @asynccontextmanager
     async def stream(
@@ -193,7 +201,3 @@ def _quoted(value: Any) -> str:
     if isinstance(value, Mapping):
         value = json.dumps(value)
     return quote(encode(str(value)), safe="/")
-
-
-def _is_json(response: httpx.Response) -> bool:
-    return bool(response.headers.get("content-type", "").startswith("application/json"))

@@ -17,7 +17,8 @@ from trio.from_thread import check_cancelled
 
 from agentcompass.environments._copy import PERMISSIONS
 from agentcompass.environments._docker_engine import Engine, EngineRefused
-from agentcompass.environments._docker_sent import BATCH_BYTES, Sent
+from agentcompass.environments._docker_pulled import Pulled, only_file
+from agentcompass.environments._docker_sent import Sent
 from agentcompass.environments._tar import unpack
 from agentcompass.environments._tar_pack import pack
 from agentcompass.errors import EnvironmentFailed
@@ -90,7 +91,7 @@ class Files:
         if not found.is_file:
             raise EnvironmentFailed(f"{path!r} is not a regular file")
         async with self._archive(path) as stream:
-            return await trio.to_thread.run_sync(_only_file, stream)
+            return await trio.to_thread.run_sync(only_file, stream)
 
     async def download(
         self, source: str, target: Path, *, exclude: Sequence[str], limits: TransferLimits | None
@@ -149,6 +150,12 @@ class Files:
             raise FileNotFoundError(f"there is no {path!r}")
         return path, found
 
+    async def _leads_to(self, link: str) -> tuple[str, PathStat]:
+        try:
+            return await self._located(link)
+        except FileNotFoundError as error:
+            raise EnvironmentFailed(f"nothing can be put below {link!r}: {error}") from error
+
     async def _place(self, target: str, *, is_folder: bool) -> tuple[str, str, Iterator[bytes]]:
         """An existing folder, the name of `target` in it, and what has to be made between them."""
         _refuse_hidden(target)
@@ -157,7 +164,7 @@ class Files:
             missing.insert(0, posixpath.basename(base))
             base = posixpath.dirname(base)
         if found.mode & _IS_LINK and (missing or is_folder):
-            base, found = await self._located(base)
+            base, found = await self._leads_to(base)
         if missing or is_folder:
             if not found.is_folder:
                 raise EnvironmentFailed(f"{target!r} cannot be made: {base!r} is not a folder")
@@ -188,7 +195,7 @@ class Files:
         """The archive of `path`, to be read in a worker thread."""
         async with self.engine.stream("GET", self._url, query={"path": path}) as response:
             async with aclosing(self.engine.pieces(response)) as pieces:
-                yield cast(BinaryIO, _Pulled(pieces))
+                yield cast(BinaryIO, Pulled(pieces))
 
     def _folder(self, name: str) -> bytes:
         info = tarfile.TarInfo(name)
@@ -214,36 +221,3 @@ def _refuse_hidden(path: str) -> None:
         raise EnvironmentFailed(
             f"{path!r} is out of the archives' reach: let a command copy it to or from elsewhere"
         )
-
-
-@attrs.define(eq=False)
-class _Pulled:
-    """A stream of trio's as a file for a worker thread, which pulls some of it at a time."""
-
-    pieces: AsyncIterator[bytes]
-    _rest: memoryview = attrs.field(default=memoryview(b""), init=False)
-
-    def read(self, size: int = -1) -> bytes:
-        """At most `size` bytes, empty at the end."""
-        if not self._rest:
-            self._rest = memoryview(trio.from_thread.run(self._pull))
-        data = bytes(self._rest[:size])
-        self._rest = self._rest[size:]
-        return data
-
-    async def _pull(self) -> bytes:
-        batch = bytearray()
-        async for piece in self.pieces:
-            batch += piece
-            if len(batch) >= BATCH_BYTES:
-                break
-        return bytes(batch)
-
-
-def _only_file(stream: BinaryIO) -> bytes:
-    with tarfile.open(mode="r|", fileobj=stream) as archive:
-        member = archive.next()
-        contents = archive.extractfile(member) if member is not None else None
-        if contents is None:
-            raise EnvironmentFailed("the Docker Engine sent no file")
-        return contents.read()

@@ -8,9 +8,11 @@ EXEC = "AGENTCOMPASS_EXEC"
 # ends takes the link along. Where $3 is `cleared`, the command itself has, and is one of those
 # without any token that were started from outside the container. Where $4 is `alone`, no other
 # command can have left what has no token, is init's child and is younger than the command.
-# SIGTERM first; after $2 seconds SIGKILL, until two looks in a row find nobody: one alone may miss
-# what is being forked.
+# Who is found is stopped at once: what forks on would make a look endless. SIGTERM first; after $2
+# seconds SIGKILL, until two looks in a row find nobody: one alone may miss what is being forked.
+# The image's PATH may lead nowhere, and what is before these folders is more often a task's.
 END_FAMILY = r"""
+PATH=/usr/bin:/bin:$PATH
 command -v grep >/dev/null || exit 3
 # That of busybox stops at a NUL.
 if printf 'a\0b' | grep -qF b; then
@@ -38,6 +40,7 @@ family() {
         file=${file#/proc/}
         pids="$pids${file%/environ} "
     done
+    kill -STOP $pids 2>/dev/null
     while [ -n "$grown" ]; do
         grown=
         for file in /proc/[0-9]*/stat; do
@@ -53,12 +56,14 @@ family() {
             case $seen in *" $pid:${20} "*) ;; *) seen="$seen$pid:${20} " ;; esac
             [ "$2" != 0 ] || began=${20}
         done
+        kill -STOP $pids 2>/dev/null
     done
     [ "$pids" != " " ]
 }
 token=$1 grace=$2 mode=$3 who=$4 seen=" " began= empty=0
 if family; then
     kill -TERM $pids 2>/dev/null
+    kill -CONT $pids 2>/dev/null
     sleep "$grace"
 fi
 while [ $empty -lt 2 ]; do

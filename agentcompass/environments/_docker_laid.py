@@ -38,7 +38,7 @@ class Laid:
         if stdin and self.shell is None:
             raise EnvironmentFailed("the image has no shell, which would hand over standard input")
         paths = {
-            f"/tmp/.agentcompass-{command.token}-{kind}": data  # noqa: S108  # the name is ours
+            f"/.agentcompass-{command.token}-{kind}": data  # a folder that no task can replace
             for kind, data in (("script", script), ("input", stdin or None))
             if data is not None
         }

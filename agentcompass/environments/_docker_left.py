@@ -20,7 +20,8 @@ async def labelled(engine: Engine, host: str) -> list[Mapping[str, Any]]:
     """Each container as an entry of the journal has it, with its run and the run's directory."""
     query = {"all": "1", "filters": {"label": [RUN]}}
     found = await engine.call("GET", "/containers/json", query=query)
-    by_name = {container["Names"][0].lstrip("/"): container for container in found}
+    # One that is being removed has no name any more.
+    by_name = {it["Names"][0].lstrip("/"): it for it in found if it["Names"]}
     # A helper whose session is gone stands for it: both are removed by one name.
     helpers = {
         name.removesuffix(HELPER): it for name, it in by_name.items() if name.endswith(HELPER)

@@ -1,11 +1,11 @@
-"""The engine of this host behind a socket that keeps one answer back."""
+"""The engine of this host behind a socket that keeps some of its answers back."""
 
 import re
 import socket
 import socketserver
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 import attrs
@@ -16,14 +16,14 @@ _PIECE_BYTES = 1 << 16
 
 @attrs.define(eq=False)
 class Slow:
-    """The engine does what it is asked at once, but the first answer to a request that begins
-    with `pattern` arrives after `seconds`; `is_held` is set when that time begins.
+    """The engine does what it is asked at once, but by each of `patterns` the first answer to a
+    request with that in it arrives after `seconds`; its name is in `held` when that time begins.
     """
 
-    pattern: re.Pattern[bytes]
+    patterns: Mapping[str, re.Pattern[bytes]]
     seconds: float
     host: str
-    is_held: threading.Event = attrs.field(factory=threading.Event)
+    held: set[str] = attrs.field(factory=set)
     _over: threading.Event = attrs.field(factory=threading.Event)
 
     def serve(self, client: socket.socket) -> None:
@@ -34,14 +34,19 @@ class Slow:
             engine.connect(_ENGINE)
             threading.Thread(target=_answer, args=(engine, client, may_answer), daemon=True).start()
             while data := client.recv(_PIECE_BYTES):
-                if holds := self.pattern.match(data) and not self.is_held.is_set():
+                if holds := self._is_to_be_held(data):
                     may_answer.clear()
-                    self.is_held.set()
                 engine.sendall(data)
                 if holds:
                     self._over.wait(self.seconds)
                     may_answer.set()
             engine.shutdown(socket.SHUT_RDWR)
+
+    def _is_to_be_held(self, data: bytes) -> bool:
+        found = {name for name, pattern in self.patterns.items() if pattern.search(data)}
+        is_first = not found <= self.held
+        self.held |= found
+        return is_first
 
     def stop(self) -> None:
         """Keep nothing back any more."""
@@ -57,11 +62,12 @@ def _answer(engine: socket.socket, client: socket.socket, may_answer: threading.
 
 
 @contextmanager
-def slow_engine(pattern: str, seconds: float) -> Iterator[Slow]:
+def slow_engine(patterns: Mapping[str, str], seconds: float) -> Iterator[Slow]:
     """Such an engine; its `host` is for DOCKER_HOST."""
     with tempfile.TemporaryDirectory() as folder:  # a socket's path has to be short
         path = f"{folder}/engine.sock"
-        slow = Slow(re.compile(pattern.encode()), seconds, f"unix://{path}")
+        compiled = {name: re.compile(pattern.encode()) for name, pattern in patterns.items()}
+        slow = Slow(compiled, seconds, f"unix://{path}")
 
         class Handler(socketserver.BaseRequestHandler):
             def handle(self) -> None:

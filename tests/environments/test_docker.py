@@ -207,6 +207,13 @@ async def test_variables_are_neither_on_a_command_line_nor_in_the_container():
     assert seen.stdout.count(secret) == 1
 
 
+async def test_what_is_put_below_a_link_to_nowhere_is_refused_by_its_name():
+    async with opened() as session:
+        await session.exec("ln -s /nowhere /srv/link")
+        with pytest.raises(EnvironmentFailed, match="below '/srv/link': there is no '/nowhere'"):
+            await session.write("/srv/link/file", b"")
+
+
 @pytest.mark.parametrize("user", ["nobody", "65534:65534"])
 async def test_a_user_has_what_is_uploaded_and_the_working_directory(tmp_path, user):
     (tmp_path / "sub").mkdir()

@@ -38,6 +38,11 @@ def test_a_size_is_read_as_docker_spells_it(text, size):
         ({"memory": "0.1b"}, "memory"),
         ({"memory": f"{2**63}"}, "memory"),
         ({"memory": "9" * 400 + "g"}, "memory"),
+        ({"workdir": "relative"}, "workdir: expected an absolute path"),
+        ({"env": {"A=B": "x"}}, "env: 'A=B' cannot be the name"),
+        ({"env": {"A": "\0"}}, "env: .* NUL"),
+        ({"pids": 31}, "pids: expected 0 or 32 to"),
+        ({"pids": -1}, "pids"),
         ({"dns": ("192.0.2.1", "dns.example.org")}, "dns: expected IPv4"),
         ({"sandbox_start_timeout": -1.0}, "sandbox_start_timeout"),
     ],
@@ -81,7 +86,7 @@ def test_a_parameter_wins_over_the_plan_and_the_plan_over_the_image():
     assert workdir_of(DockerConfig(), request(), IMAGE) == "/image"
     assert workdir_of(DockerConfig(), request(), Image(name="i", workdir="/")) == "/app"
     with pytest.raises(EnvironmentFailed, match="not an absolute path"):
-        workdir_of(DockerConfig(workdir="here"), request(), IMAGE)
+        workdir_of(DockerConfig(), request(setup=EnvironmentSetup(workdir="here")), IMAGE)
 
 
 def dead(**state: object) -> dict[str, object]:

@@ -10,6 +10,7 @@ from agentcompass.environments._docker_command import Command
 from agentcompass.environments._docker_connect import Endpoint
 from agentcompass.environments._docker_engine import Engine, EngineRefused, EngineSilent
 from agentcompass.environments._docker_exec import Runner
+from agentcompass.environments._docker_left import labelled
 from agentcompass.environments._docker_life import Life
 from agentcompass.errors import EnvironmentFailed
 from tests.loopback import Act, answer, cut, serve
@@ -108,6 +109,20 @@ async def test_an_engine_that_breaks_off_is_named():
     async with serve(cut(b"{", size=50)) as server, _engine(server) as engine:
         with pytest.raises(EngineSilent, match=r"tcp://test does not answer"):
             await engine.call("GET", "/x")
+
+
+async def test_an_answer_that_is_none_of_an_engine_is_named_with_its_question():
+    async with serve(answer(b"<p>hello")) as server, _engine(server) as engine:
+        with pytest.raises(EnvironmentFailed, match="GET /x as a Docker Engine: <p>hello"):
+            await engine.call("GET", "/x")
+
+
+async def test_a_container_that_is_being_removed_has_no_name_and_is_passed_over():
+    """As the engine lists one for a moment (moby, `daemon/list.go`: dead ones have none)."""
+    about = {"Labels": {}, "Created": 0}
+    answers = answer([{**about, "Names": []}, {**about, "Names": ["/agentcompass-one"]}])
+    async with serve(answers) as server, _engine(server) as engine:
+        assert [entry["id"] for entry in await labelled(engine, "x")] == ["one"]
 
 
 async def test_half_a_character_has_a_form_in_a_request():

@@ -118,6 +118,41 @@ async def test_who_clears_its_variables_ends_too(image):
         assert (await session.exec("echo on")).ok
 
 
+async def test_a_storm_of_forks_ends_too_and_the_container_goes_on():
+    """Fails where a look for the family never ends, since each finds more of it."""
+    mark = new_mark()
+    forks = "trap : TERM; while :; do setsid env -i sleep 0.2 & sleep 0.1; done"
+    storm = f"for i in $(seq 100); do ({forks}) & done; wait"
+    async with opened() as session:
+        result = await session.exec(storm, env={"MARK": mark}, timeout_seconds=1)
+        assert result.timed_out
+        assert alive(mark) == []
+        assert (await session.exec("echo on")).ok
+
+
+async def test_a_bomb_of_forks_stays_below_the_limit_and_ends_with_its_command():
+    """By the end of the container where nothing more can be started in it."""
+    mark = new_mark()
+    async with opened(config={"pids": 200}) as session:
+        result = await session.exec(
+            "bomb() { bomb | bomb & }; bomb; sleep 60", env={"MARK": mark}, timeout_seconds=2
+        )
+        assert result.timed_out
+        assert "Resource temporarily unavailable" in result.stderr
+        assert alive(mark) == []
+
+
+async def test_processes_end_in_an_image_whose_path_leads_nowhere():
+    """Fails where the script that ends them looks for its programs there."""
+    text = f"FROM {BOOKWORM}\nENV PATH=/nowhere\n".encode()
+    build = ["docker", "build", "--tag", "agentcompass-test:path", "-"]
+    await trio.run_process(build, stdin=text, capture_stdout=True, capture_stderr=True)
+    async with opened("agentcompass-test:path") as session:
+        result = await session.exec("while :; do :; done", timeout_seconds=0.3)
+        assert result.timed_out
+        assert (await session.exec("echo on")).ok
+
+
 async def test_who_is_orphaned_by_sigterm_ends_too_though_other_commands_run():
     """Its parent takes along what linked it to the command, which was seen before."""
     mark = new_mark()
