@@ -7,11 +7,14 @@ PEER_PYTHON ?= python3.12
 MINI_VENV ?= $(HOME)/.cache/agentcompass-mini
 # Where `make programs` installs Claude Code and Codex from npm.
 PROGRAMS ?= $(HOME)/.cache/agentcompass-programs
+# Where `make swebench` installs the package swebench in two versions (1 GB), and the public rows.
+SWEBENCH ?= $(HOME)/.cache/agentcompass-swebench
+SWEBENCH_ROWS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check format lint types properties mutations peer mini programs bench-flat clean
+.PHONY: demo test check format lint types properties mutations peer mini programs swebench bench-flat clean
 
 demo: $(VENV)/.installed
 	$(BIN)/agentcompass run starter mini_swe_agent replay --model-api-protocol replay --task-concurrency 4
@@ -45,6 +48,9 @@ mini: $(VENV)/.installed-test $(MINI_VENV)/.installed
 programs: $(VENV)/.installed-test $(PROGRAMS)/.installed
 	AGENTCOMPASS_PROGRAMS=$(abspath $(PROGRAMS))/node_modules/.bin $(BIN)/python -m pytest tests/peer/test_real_programs.py
 
+swebench: $(VENV)/.installed-test $(SWEBENCH)/.installed
+	AGENTCOMPASS_SWEBENCH=$(abspath $(SWEBENCH)) AGENTCOMPASS_SWEBENCH_ROWS=$(SWEBENCH_ROWS) $(BIN)/python -m pytest tests/peer/test_swebench_package.py
+
 bench-flat: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.flat
 
@@ -60,10 +66,12 @@ $(VENV)/.installed: pyproject.toml constraints.txt $(VENV)/bin/python
 
 $(VENV)/.installed-test: pyproject.toml constraints.txt $(VENV)/bin/python
 	$(INSTALL) --editable '.[test]'
+	$(INSTALL) --no-deps swebench unidiff
 	touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-check: pyproject.toml constraints.txt $(VENV)/bin/python
 	$(INSTALL) --editable '.[test,check]'
+	$(INSTALL) --no-deps swebench unidiff
 	touch $@ $(VENV)/.installed $(VENV)/.installed-test
 
 $(PEER_VENV)/.installed:
@@ -74,6 +82,13 @@ $(PEER_VENV)/.installed:
 $(MINI_VENV)/.installed:
 	$(PYTHON) -m venv $(MINI_VENV)
 	$(MINI_VENV)/bin/python -m pip install --quiet --disable-pip-version-check mini-swe-agent==2.4.6
+	touch $@
+
+$(SWEBENCH)/.installed:
+	$(PYTHON) -m venv $(SWEBENCH)/4
+	$(SWEBENCH)/4/bin/python -m pip install --quiet --disable-pip-version-check swebench==4.1.0
+	$(PYTHON) -m venv $(SWEBENCH)/5
+	$(SWEBENCH)/5/bin/python -m pip install --quiet --disable-pip-version-check swebench==5.0.2
 	touch $@
 
 $(PROGRAMS)/.installed:
