@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 @attrs.define(eq=False, kw_only=True)
 class DockerSession:
     """See `protocols.Session`. `env` is what every command gets; `program` is the shell for text,
-    and `built_context` whether the image was built from the task's own folder.
+    `image` what it was started from, `built_context` whether that was built from the task's folder.
     """
 
     engine: Engine
@@ -49,6 +49,7 @@ class DockerSession:
     workdir: str
     env: Mapping[str, str] = attrs.field(repr=False)
     program: str | None
+    image: str
     built_context: bool
     runner: Runner
     files: Files
