@@ -12,11 +12,14 @@ HARBOR_VENV ?= $(HOME)/.cache/agentcompass-harbor
 HARBOR_PYTHON ?= python3.12
 # Where `make programs` installs Claude Code and Codex from npm.
 PROGRAMS ?= $(HOME)/.cache/agentcompass-programs
+# Where `make swebench` installs the package swebench in two versions (1 GB), and the public rows.
+SWEBENCH ?= $(HOME)/.cache/agentcompass-swebench
+SWEBENCH_ROWS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check format lint types properties mutations peer mini inspect harbor programs bench-flat bench-docker clean
+.PHONY: demo test check format lint types properties mutations peer mini inspect harbor programs swebench bench-flat bench-docker clean
 
 demo: $(VENV)/.installed
 	$(BIN)/agentcompass run starter mini_swe_agent replay --model-api-protocol replay --task-concurrency 4
@@ -56,6 +59,9 @@ harbor: $(VENV)/.installed-test $(HARBOR_VENV)/.installed
 programs: $(VENV)/.installed-test $(PROGRAMS)/.installed
 	AGENTCOMPASS_PROGRAMS=$(abspath $(PROGRAMS))/node_modules/.bin $(BIN)/python -m pytest tests/peer/test_real_programs.py
 
+swebench: $(VENV)/.installed-test $(SWEBENCH)/.installed
+	AGENTCOMPASS_SWEBENCH=$(abspath $(SWEBENCH)) AGENTCOMPASS_SWEBENCH_ROWS=$(SWEBENCH_ROWS) $(BIN)/python -m pytest tests/peer/test_swebench_package.py
+
 bench-flat: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.flat
 
@@ -74,10 +80,12 @@ $(VENV)/.installed: pyproject.toml constraints.txt $(VENV)/bin/python
 
 $(VENV)/.installed-test: pyproject.toml constraints.txt $(VENV)/bin/python
 	$(INSTALL) --editable '.[test]'
+	$(INSTALL) --no-deps swebench unidiff
 	touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-check: pyproject.toml constraints.txt $(VENV)/bin/python
 	$(INSTALL) --editable '.[test,check]'
+	$(INSTALL) --no-deps swebench unidiff
 	touch $@ $(VENV)/.installed $(VENV)/.installed-test
 
 $(PEER_VENV)/.installed:
@@ -98,6 +106,13 @@ $(INSPECT_VENV)/.installed:
 $(HARBOR_VENV)/.installed:
 	$(HARBOR_PYTHON) -m venv $(HARBOR_VENV)
 	$(HARBOR_VENV)/bin/python -m pip install --quiet --disable-pip-version-check harbor==0.26.0
+	touch $@
+
+$(SWEBENCH)/.installed:
+	$(PYTHON) -m venv $(SWEBENCH)/4
+	$(SWEBENCH)/4/bin/python -m pip install --quiet --disable-pip-version-check swebench==4.1.0
+	$(PYTHON) -m venv $(SWEBENCH)/5
+	$(SWEBENCH)/5/bin/python -m pip install --quiet --disable-pip-version-check swebench==5.0.2
 	touch $@
 
 $(PROGRAMS)/.installed:

@@ -5,6 +5,7 @@ AgentCompassError                 code, exit_code
     ConfigInvalid                 all faults at once, each with its path
     UnknownComponent              names the known ones
     DependencyMissing             names the install command
+    DataUnavailable               names the folder looked in, and what belongs there
     PluginFailed                  a plug-in's bug outside any attempt, in one line
   RequestError                    ends one request, not its siblings; exit 1
     RequestFailed                 a final FATAL issue
@@ -58,6 +59,12 @@ class DependencyMissing(UsageError):
     """A component needs a package that is not installed; the message says how to install it."""
 
     code = "dependency_missing"
+
+
+class DataUnavailable(UsageError):
+    """A data set is not there and cannot be fetched; the message says what to put where."""
+
+    code = "data_unavailable"
 
 
 class PluginFailed(UsageError):

@@ -10,9 +10,11 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import attrs
 import trio
 
-from agentcompass.config.components import build_component
+from agentcompass.config.components import build_component, component_class, defaults
 from agentcompass.config.secrets import known_secrets
+from agentcompass.datasets.for_run import RunData, run_data
 from agentcompass.deadlines import CleanupClock
+from agentcompass.dependencies import require
 from agentcompass.engine.budget import PricesCalls
 from agentcompass.engine.job import Job, Store
 from agentcompass.engine.limits import Limits
@@ -30,15 +32,17 @@ from agentcompass.protocols import (
     Model,
     RunsItself,
 )
+from agentcompass.recipe_choice import choose_recipes
 from agentcompass.records.environment import (
     EnvironmentPlan,
     EnvironmentSetup,
     Resources,
 )
 from agentcompass.records.model import Usage
+from agentcompass.records.needs import Needs
 from agentcompass.records.progress import ProgressEvent
 from agentcompass.records.request import EnvironmentSpec, ProcessOptions, RunRequest
-from agentcompass.registry import known, load
+from agentcompass.registry import Kind, is_own, known, load
 from agentcompass.store.location import RunLocation, check_location, run_location
 from agentcompass.store.recorded_calls import RecordedCalls, open_recorded_calls
 from agentcompass.store.redact import Redactor
@@ -66,14 +70,11 @@ async def prepare_job(
     Raises `UsageError` in one line for what the caller has to change. `on_open` is told the run
     directory once it is reserved; `redactor` learns what the job finds to be secret.
     """
+    await _require(request, options)
     parts = _build(request)
-    _check_wishes(request.environment, parts.environment.capabilities)
-    if fault := mode_fault(parts.benchmark, request.environment.evaluation_mode):
-        raise UsageError(f"--env-params: {fault}")
-    with plugin_edge(f"environment {request.environment.id!r}: preflight"):
-        await parts.environment.preflight()
-        if isinstance(parts.environment, ChecksWishes):
-            await parts.environment.check(request.environment)
+    await _check_environment(request.environment, parts)
+    recipes = choose_recipes(request.execution.enabled_recipes, options.recipe_dirs)
+    data = await _data(request, options, parts.benchmark)
     redactor = redactor or Redactor()
     model = await _model(request, parts, redactor)
     if model is not None:
@@ -88,9 +89,11 @@ async def prepare_job(
         harness=parts.harness,
         environments={request.environment.id: parts.environment},
         model=model,
+        recipes=recipes,
         limits=Limits(trio.CapacityLimiter(request.execution.task_concurrency)),
         retry=retry_policy(request.execution),
         data_dir=Path(options.data_dir),
+        data=data,
         timeout_seconds=options.timeout_seconds,
         open_store=_opener(request, options, location, redactor, on_open),
         redactor=redactor,
@@ -133,6 +136,16 @@ def _build(request: RunRequest) -> _Parts:
     return _Parts(benchmark=benchmark, harness=harness, environment=environment)
 
 
+async def _check_environment(wish: EnvironmentSpec, parts: _Parts) -> None:
+    _check_wishes(wish, parts.environment.capabilities)
+    if fault := mode_fault(parts.benchmark, wish.evaluation_mode):
+        raise UsageError(f"--env-params: {fault}")
+    with plugin_edge(f"environment {wish.id!r}: preflight"):
+        await parts.environment.preflight()
+        if isinstance(parts.environment, ChecksWishes):
+            await parts.environment.check(wish)
+
+
 def _check_wishes(wish: EnvironmentSpec, able: Capabilities) -> None:
     """Refuse what the user asks of a provider that cannot give it; a task's wishes come later."""
     asked: set[str] = set()
@@ -152,6 +165,37 @@ def _check_wishes(wish: EnvironmentSpec, able: Capabilities) -> None:
             f"--env-params: environment {wish.id!r} cannot give {', '.join(sorted(asked))};"
             " leave it out or choose another --env"
         )
+
+
+async def _require(request: RunRequest, options: ProcessOptions) -> None:
+    """Have what each component needs on the host; ours may be installed, others' never."""
+    chosen: dict[Kind, str] = {
+        "benchmark": request.benchmark.id,
+        "harness": request.harness.id,
+        "environment": request.environment.id,
+    }
+    for kind, component_id in chosen.items():
+        if component_id == NO_HARNESS:
+            continue
+        needs = getattr(component_class(kind, component_id), "needs", None)
+        if isinstance(needs, Needs):
+            install = options.auto_install_dependencies and is_own(kind, component_id)
+            await require(f"{kind} {component_id!r}", needs, install=install)
+
+
+async def _data(
+    request: RunRequest, options: ProcessOptions, benchmark: Benchmark
+) -> RunData | None:
+    params = {**defaults(benchmark.Config), **request.benchmark.params}
+    may_fetch = params.get("download") is not False
+    data = run_data(benchmark, Path(options.data_dir), may_fetch=may_fetch)
+    if data is not None:
+        await trio.to_thread.run_sync(data.check)
+        if needs := await trio.to_thread.run_sync(data.needs):
+            own = is_own("benchmark", request.benchmark.id)
+            install = options.auto_install_dependencies and own
+            await require(f"data set {data.place.data_set.id!r}", needs, install=install)
+    return data
 
 
 @runtime_checkable

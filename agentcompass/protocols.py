@@ -14,10 +14,13 @@ import attrs
 
 from agentcompass.deadlines import CleanupClock
 from agentcompass.records.allowance import Allowance
+from agentcompass.records.data_set import DataSet
+from agentcompass.records.environment import (
+    Capabilities as Capabilities,
+)
 from agentcompass.records.environment import (
     EnvironmentPlan,
     ExecResult,
-    NetworkMode,
     NetworkPolicy,
     Transfer,
     TransferLimits,
@@ -38,22 +41,6 @@ class Component(Protocol):
     id: ClassVar[str]
     description: ClassVar[str]
     Config: ClassVar[type[Any]]
-
-
-@attrs.frozen(kw_only=True)
-class Capabilities:
-    """What a provider can do; a plan that asks for more is refused before anything starts.
-
-    `ignores` are setup or resource fields which a task may describe and the provider only warns
-    about; what `--env-params` asks for and is not in `gives` is refused in preflight.
-    `host_patterns` is whether a policy may name `*.host`.
-    """
-
-    network_modes: frozenset[NetworkMode] = frozenset({"public"})
-    switches_network: bool = False
-    host_patterns: bool = True
-    gives: frozenset[str] = frozenset()
-    ignores: frozenset[str] = frozenset()
 
 
 class Resource(Protocol):
@@ -150,8 +137,8 @@ class Session(Protocol):
         Links stay links, and nothing is written outside `target`. `exclude` are shell patterns as
         `tar --exclude` has them: they match a path below `source` (of a file: its name) or any end
         of it that begins with a name, `*` also matches `/`, and what is below a folder goes with
-        it. Raises `FileNotFoundError` where there is no `source`, and `ArtifactOverBudget` as soon
-        as a limit is passed: before more than that is on the host's disk.
+        it. Raises `FileNotFoundError` where there is no `source`, and `ArtifactOverBudget` before
+        more than a limit is on the host's disk.
         """
         ...
 
@@ -221,10 +208,7 @@ class Conversation(Protocol):
     """The model as one execution of one attempt talks to it."""
 
     async def complete(
-        self,
-        messages: Sequence[Mapping[str, Any]],
-        *,
-        tools: Sequence[Mapping[str, Any]] = (),
+        self, messages: Sequence[Mapping[str, Any]], *, tools: Sequence[Mapping[str, Any]] = ()
     ) -> Reply:
         """One reply to messages in OpenAI chat form.
 
@@ -334,16 +318,11 @@ class Benchmark(Component, Protocol):
         ...
 
     async def prepare_evaluation(
-        self,
-        task: TaskSpec,
-        prepared: PreparedTask,
-        plan: ExecutionPlan,
-        session: Session | None,
+        self, task: TaskSpec, prepared: PreparedTask, plan: ExecutionPlan, session: Session | None
     ) -> None:
         """Lay out what scoring needs; bounded as operations, not by the verifier's deadline.
 
-        `session` is the agent's (mode reuse), a new one with the artifacts restored (fresh), or
-        None (none).
+        `session` is the agent's (reuse), a new one with the artifacts restored (fresh), or None.
         """
         ...
 
@@ -365,11 +344,45 @@ class RunsItself(Protocol):
 
     async def run_task(self, session: Session, context: AgentContext, result: RunResult) -> None:
         """As `Agent.run`."""
-        ...
+
+
+@runtime_checkable
+class StartsAgents(Protocol):
+    """A benchmark that stands between engine and harness, as for tasks of several steps."""
+
+    def start_agent(
+        self, harness: Harness, session: Session, context: AgentContext
+    ) -> AbstractAsyncContextManager[Agent]:
+        """As `harness.start`."""
+
+
+@runtime_checkable
+class HasData(Protocol):
+    """A benchmark that loads from `data_dir / data_set.id`, which `run` fetches if it is not there.
+
+    Not where its parameter `download` is False; one that is told to look elsewhere has None.
+    """
+
+    data_set: DataSet | None
+
+
+@runtime_checkable
+class ChecksData(Protocol):
+    """A benchmark that can tell what is wrong with its data before a run."""
+
+    def check_data(self, directory: Path) -> Sequence[str]:
+        """Every fault of the data in `directory`, each naming its row and field; blocking.
+
+        Raises `UsageError` where there are none, with what was looked for.
+        """
 
 
 class Recipe(Component, Protocol):
-    """Adjusts a plan for the pairs that it knows; never runs anything."""
+    """Adjusts a plan for the pairs that it knows; never runs anything.
+
+    Tried by rising `priority`, then id: the highest has the last word, save for the user's own
+    settings. One that is not `enabled_by_default` is tried where the user names it.
+    """
 
     priority: ClassVar[int]
     enabled_by_default: ClassVar[bool]
@@ -379,7 +392,7 @@ class Recipe(Component, Protocol):
         ...
 
     def apply(self, task: TaskSpec, plan: ExecutionPlan) -> ExecutionPlan:
-        """The adjusted plan; `k` and the strategy are not in it."""
+        """The adjusted plan: of the same task, benchmark and harness."""
         ...
 
 

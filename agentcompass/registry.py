@@ -21,7 +21,13 @@ _GROUPS: Mapping[Kind, str] = {
 _BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
     "benchmark": {
         "starter": "agentcompass.benchmarks.starter:Starter",
+        "swebench_verified": "agentcompass.benchmarks.swebench_verified:SWEbenchVerified",
         "task_directory": "agentcompass.benchmarks.task_directory:TaskDirectory",
+        "terminal_bench_2": "agentcompass.benchmarks.terminal_bench:TerminalBench2",
+        "terminal_bench_2_1": "agentcompass.benchmarks.terminal_bench:TerminalBench21",
+        "terminal_bench_2_verified": (
+            "agentcompass.benchmarks.terminal_bench:TerminalBench2Verified"
+        ),
     },
     "harness": {
         "claude_code": "agentcompass.harnesses.claude_code:ClaudeCode",
@@ -43,20 +49,20 @@ _BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "openai-responses": "agentcompass.models.openai_responses:OpenAIResponses",
         "replay": "agentcompass.models.replay:Replay",
     },
-    "recipe": {},
+    "recipe": {
+        "swebench_verified_daytona": "agentcompass.recipes.swebench_verified:SWEbenchDaytona",
+        "swebench_verified_docker": "agentcompass.recipes.swebench_verified:SWEbenchDocker",
+        "swebench_verified_modal": "agentcompass.recipes.swebench_verified:SWEbenchModal",
+        "terminal_bench_2_daytona": "agentcompass.recipes.terminal_bench_2:TerminalBenchDaytona",
+        "terminal_bench_2_docker": "agentcompass.recipes.terminal_bench_2:TerminalBenchDocker",
+        "terminal_bench_2_docker_build": "agentcompass.recipes.terminal_bench_2:TerminalBenchBuild",
+        "terminal_bench_2_modal": "agentcompass.recipes.terminal_bench_2:TerminalBenchModal",
+    },
     "analyzer": {},
 }
 
 # Known to users of the field, but brought by a later release: refused by name, never as a typo.
 PLANNED: Mapping[Kind, frozenset[str]] = {
-    "benchmark": frozenset(
-        {
-            "swebench_verified",
-            "terminal_bench_2",
-            "terminal_bench_2_1",
-            "terminal_bench_2_verified",
-        }
-    ),
     "environment": frozenset({"daytona", "modal"}),
 }
 
@@ -67,6 +73,11 @@ def known(kind: Kind) -> dict[str, str]:
     if kind in _GROUPS:
         found = {point.name: point.value for point in entry_points(group=_GROUPS[kind])}
     return dict(sorted({**found, **_BUILT_IN[kind]}.items()))
+
+
+def is_own(kind: Kind, component_id: str) -> bool:
+    """Whether a component is built in; an installed one of the same id does not stand for it."""
+    return component_id in _BUILT_IN[kind]
 
 
 def load(kind: Kind, component_id: str) -> type[Any]:

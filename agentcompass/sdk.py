@@ -229,7 +229,7 @@ def _result(job: Job, outcome: Outcome) -> dict[str, Any]:
         "metrics": unstructure(outcome.report),
         "summary": summary_mapping(outcome.report),
         "paths": _paths(RunLayout(outcome.directory)),
-        "applied_recipes": [],
+        "applied_recipes": list(outcome.applied_recipes),
     }
 
 

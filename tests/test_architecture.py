@@ -21,6 +21,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "protocols": BASE | {"deadlines"},
     "registry": BASE,
     "plugin_edge": BASE,
+    "datasets": BASE | {"datasets", "config", "registry", "protocols", "deadlines", "plugin_edge"},
     "config": BASE | {"config", "registry", "protocols", "plugin_edge"},
     "progress": BASE | {"progress", "deadlines", "protocols", "store"},
     "store": BASE | {"store", "progress", "deadlines", "protocols", "as_owner", "_version"},
@@ -29,9 +30,12 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     | {"_version", "as_owner", "plugin_edge"},
     **{part: BASE | {part, "protocols", "deadlines"} for part in PLUG_INS},
     "environments": BASE | {"environments", "protocols", "deadlines", "as_owner"},
+    "extending": frozenset({"benchmarks"}),
+    "recipe_choice": BASE | {"config", "registry", "protocols", "plugin_edge"},
+    "dependencies": BASE | {"deadlines"},
     "preflight": BASE
     | {"config", "engine", "store", "registry", "protocols", "deadlines", "preflight"}
-    | {"plugin_edge"},
+    | {"plugin_edge", "datasets", "recipe_choice", "dependencies"},
     "summarizing": BASE | {"config", "store", "metrics"},
     "exporting": BASE | {"exporting", "config", "store", "metrics", "summarizing"},
     "sdk": BASE
@@ -39,7 +43,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     | {"summarizing", "exporting"},
     "cli": BASE
     | {"cli", "sdk", "config", "progress", "registry", "protocols", "_version"}
-    | {"metrics", "store"},
+    | {"metrics", "store", "datasets", "deadlines"},
     "__main__": BASE | {"cli", "_version"},
     "__init__": BASE | {"_version", "sdk"},
 }
@@ -49,7 +53,7 @@ IMPURE = frozenset({"trio", "os", "time", "datetime", "random", "socket", "subpr
 
 # A third-party package, and the only places that may import it.
 ONLY_IN = {
-    "httpx": ("models/", "environments/"),
+    "httpx": ("models/", "environments/", "datasets/http_file.py"),
     "docker": ("environments/docker", "environments/_docker"),
     "asyncclick": ("cli/", "__main__.py"),
     "yaml": ("config/", "cli/"),

@@ -2,40 +2,31 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import attrs
-import trio
 
 from agentcompass.benchmarks._common import CommonConfig
-from agentcompass.benchmarks._context import ContextEntry, context_entries
+from agentcompass.benchmarks._layout import lay_out, lay_out_again
 from agentcompass.benchmarks._rewards import main_reward
 from agentcompass.benchmarks._selection import select
+from agentcompass.benchmarks._stepped_agent import stepped_agent
+from agentcompass.benchmarks._steps import combined, steps_of
 from agentcompass.benchmarks._task_folder import find_replies, find_tasks, load_task
-from agentcompass.benchmarks._verifier import Verifier, read_rewards, transcript
-from agentcompass.errors import EnvironmentFailed
-from agentcompass.protocols import Session
+from agentcompass.benchmarks._verifier import (
+    Verdict,
+    Verifier,
+    read_verdict,
+    transcript,
+)
+from agentcompass.errors import EvaluationFailed, TaskInvalid
+from agentcompass.protocols import Agent, AgentContext, Harness, Session
 from agentcompass.records.issue import Issue
 from agentcompass.records.metrics import MetricContract, binary_contract, scalar_contract
 from agentcompass.records.plan import ExecutionPlan
 from agentcompass.records.task import EvaluationMode, PreparedTask, RunResult, TaskInput, TaskSpec
-
-_LOGS = '"${LOGS_DIR:-/logs}/agent" "${LOGS_DIR:-/logs}/verifier" "${LOGS_DIR:-/logs}/artifacts"'
-_MAKE_FOLDERS = f'mkdir -p -- "$1" {_LOGS}'
-# An agent that is not the session's own user has to be able to write its logs.
-_OPEN_LOGS = f"chmod a+rwX -- {_LOGS}"
-
-# Moves what is in $1 to the working directory, except where the agent left something.
-_FILL_IN = """
-cd -- "$1" && find . ! -type d -exec sh -c '
-for file do
-    [ -e "../$file" ] || [ -L "../$file" ] || {
-        mkdir -p -- "../${file%/*}" && mv -- "$file" "../$file"
-    } || :
-done' sh {} + && cd .. && rm -rf -- "$1"
-"""
-_STAGING = ".agentcompass-context"
 
 
 @attrs.frozen(kw_only=True)
@@ -52,26 +43,31 @@ class HarborConfig(CommonConfig):
 
 
 class HarborBenchmark:
-    """The benchmark over one folder of tasks, `root`; subclasses say where it is."""
+    """The benchmark over one folder of tasks: `root`, or what a subclass says by `folder`."""
 
     evaluation_mode: EvaluationMode = "reuse"
     evaluation_modes: frozenset[EvaluationMode] = frozenset({"reuse", "fresh"})
 
-    def __init__(self, config: HarborConfig, root: Path) -> None:
+    def __init__(self, config: HarborConfig, root: Path | None) -> None:
         self.config = config
         self.root = root
         self.aggregation_mode = config.aggregation_mode
         self.category_hierarchy = config.category_hierarchy
         self.evaluation_timeout_metrics: Mapping[str, bool | float] = {}
-        self.replies = find_replies(root)
+        self.replies = None if root is None else find_replies(root)
         self._graded = False
+
+    def folder(self, data_dir: Path) -> Path:
+        """Where the tasks are."""
+        assert self.root is not None, "a subclass without a root says where its tasks are"
+        return self.root
 
     def load_tasks(self, data_dir: Path) -> tuple[TaskSpec, ...]:
         """The selected tasks, sorted by name; a broken one carries its fault. Blocking.
 
         Raises `UsageError` where there are no task folders, or for an id that is not there.
         """
-        tasks = [load_task(folder, os.environ) for folder in find_tasks(self.root)]
+        tasks = tasks_below(self.folder(data_dir))
         self._graded = any(task.metadata.get("graded") for task in tasks)
         return select(tasks, self.config.sample_ids)
 
@@ -85,10 +81,13 @@ class HarborBenchmark:
     async def prepare_task(
         self, task: TaskSpec, session: Session, plan: ExecutionPlan
     ) -> PreparedTask:
-        """Make Harbor's folders, and the files beside the Dockerfile where no image has them."""
-        await _make_folders(task, session)
-        if not _has_context(session):
-            await _copy_context(task, session, into="")
+        """Lay out what the agent is to find, healthy; see `_layout`."""
+        if plan.evaluation_mode != "reuse" and steps_of(task):
+            raise TaskInvalid(
+                f"task {task.task_id!r} has several steps, each scored in the agent's session as it"
+                f" comes to it: evaluation_mode {plan.evaluation_mode} cannot be had"
+            )
+        await lay_out(task, session)
         return PreparedTask(
             task_id=task.task_id,
             category=task.category,
@@ -105,9 +104,11 @@ class HarborBenchmark:
     ) -> None:
         """Bring in the tests, and empty the folders of the verdict."""
         assert session is not None, "none is not among the evaluation modes"
+        if steps_of(task):  # they were scored as the agent came to them
+            return
         if plan.evaluation_mode == "fresh":
-            await _lay_out_again(task, session)
-        await _verifier(task).lay_out(session)
+            await lay_out_again(task, session)
+        await _verifier(task, plan).lay_out(session)
 
     async def evaluate(
         self,
@@ -119,13 +120,26 @@ class HarborBenchmark:
     ) -> None:
         """Run tests/test.sh and score by the reward that it leaves; see `_verifier` for faults."""
         assert session is not None, "none is not among the evaluation modes"
-        ended = await _verifier(task).run(session)
+        if steps_of(task):
+            self._score(_verdict_of_steps(task, result), result)
+            return
+        ended = await _verifier(task, plan).run(session)
         result.artifacts["verifier"] = transcript(ended)
-        self._score(await read_rewards(session, ended), result)
+        self._score(await read_verdict(session, ended), result)
 
-    def _score(self, rewards: dict[str, float], result: RunResult) -> None:
-        result.extra["rewards"] = rewards
-        reward = main_reward(rewards)
+    def start_agent(
+        self, harness: Harness, session: Session, context: AgentContext
+    ) -> AbstractAsyncContextManager[Agent]:
+        """As `harness.start`; the agent of a task of several steps is one for each step."""
+        if steps_of(context.task):
+            return stepped_agent(harness, session, context)
+        return harness.start(session, context)
+
+    def _score(self, verdict: Verdict, result: RunResult) -> None:
+        result.extra["rewards"] = dict(verdict.rewards)
+        reward = main_reward(verdict.rewards)
+        if verdict.ignored is not None:
+            result.add_issue(_ignored(verdict.ignored))
         if self.metric_contract().primary == "score":
             result.metrics["score"] = reward
             return
@@ -134,11 +148,39 @@ class HarborBenchmark:
             result.add_issue(_not_binary(reward))
 
 
-def _verifier(task: TaskSpec) -> Verifier:
+def tasks_below(folder: Path) -> list[TaskSpec]:
+    """Every task of a folder, sorted by name; `UsageError` where there is none. Blocking."""
+    return [load_task(found, os.environ) for found in find_tasks(folder)]
+
+
+def _verifier(task: TaskSpec, plan: ExecutionPlan) -> Verifier:
+    tests = task.metadata.get("tests_dir")
     return Verifier(
-        tests_dir=Path(task.metadata["tests_dir"]),
+        tests_dirs=() if tests is None else (Path(tests),),
         env=task.metadata["verifier_env"],
         user=task.metadata.get("verifier_user"),
+        in_image=plan.evaluation_mode == "fresh" and bool(task.metadata.get("tests_in_image")),
+    )
+
+
+def _verdict_of_steps(task: TaskSpec, result: RunResult) -> Verdict:
+    told = result.extra.get("steps") or [{"name": steps_of(task)[0].name, "rewards": None}]
+    for step in told:
+        if step["rewards"] is None:
+            raise EvaluationFailed(
+                f"step {step['name']!r} was not scored, so that the task has no verdict",
+                code="step_not_scored",
+            )
+    strategy = task.metadata.get("reward_strategy", "mean")
+    return Verdict(rewards=combined([step["rewards"] for step in told], strategy))
+
+
+def _ignored(name: str) -> Issue:
+    return Issue(
+        severity="warning",
+        phase="evaluate",
+        code="reward_twice",
+        message=f"test.sh wrote both forms of its reward; {name} was not read",
     )
 
 
@@ -149,50 +191,3 @@ def _not_binary(reward: float) -> Issue:
         code="reward_not_binary",
         message=f"reward {reward:g} counts as not correct; the parameter metric=score keeps it",
     )
-
-
-def _has_context(session: Session) -> bool:
-    """Whether the session's image was built, by the provider or before, from environment/."""
-    return bool(getattr(session, "built_context", False))
-
-
-async def _make_folders(task: TaskSpec, session: Session) -> None:
-    script = _MAKE_FOLDERS
-    if task.metadata.get("agent_user") is not None:
-        script = f"{script} && {_OPEN_LOGS}"
-    await _run(session, script, session.workdir, cwd="/")
-
-
-async def _copy_context(task: TaskSpec, session: Session, *, into: str) -> None:
-    folder = task.metadata.get("environment_dir")
-    if folder is None:
-        return
-    try:
-        entries = await trio.to_thread.run_sync(context_entries, Path(folder))
-    except (OSError, UnicodeDecodeError) as error:
-        raise EnvironmentFailed(f"environment/ cannot be read: {error}") from error
-    for entry in entries:
-        await _copy(entry, session, f"{into}{entry.target}")
-
-
-async def _copy(entry: ContextEntry, session: Session, target: str) -> None:
-    if entry.link is None:
-        await session.upload(entry.source, target)
-    else:
-        parent = str(Path(target).parent)
-        await _run(session, 'mkdir -p -- "$1" && ln -sfn -- "$2" "$3"', parent, entry.link, target)
-
-
-async def _lay_out_again(task: TaskSpec, session: Session) -> None:
-    """Give a fresh session what an image would have; restored artifacts are there and stay."""
-    await _make_folders(task, session)
-    if not _has_context(session):
-        await _run(session, 'mkdir -p -- "$1"', _STAGING)
-        await _copy_context(task, session, into=f"{_STAGING}/")
-        await _run(session, _FILL_IN, _STAGING)
-
-
-async def _run(session: Session, script: str, *arguments: str, **options: Any) -> None:
-    done = await session.exec(["sh", "-c", script, "sh", *arguments], **options)
-    if not done.ok:
-        raise EnvironmentFailed(f"the task's files could not be laid out: {done.stderr[-200:]}")

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Mapping
 
+from agentcompass.records.credentials import is_secret_name
+
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?\}", re.DOTALL)
 
 
@@ -25,3 +27,10 @@ def resolve(env: Mapping[str, str], host: Mapping[str, str]) -> tuple[dict[str, 
         else:
             resolved[name] = found
     return resolved, sorted(missing)
+
+
+def secrets_of(env: Mapping[str, str], host: Mapping[str, str]) -> dict[str, str]:
+    """The host variables that `env` refers to and whose names are those of credentials."""
+    references = [found for value in env.values() if (found := _REFERENCE.fullmatch(value))]
+    names = {found.group(1) for found in references if is_secret_name(found.group(1))}
+    return {name: host[name] for name in sorted(names & host.keys())}

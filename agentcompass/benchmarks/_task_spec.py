@@ -4,14 +4,21 @@ import datetime as dt
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agentcompass.benchmarks._task_toml import NAME, PhaseSection, TaskToml
+from agentcompass.benchmarks._task_toml import NAME, TaskToml
+from agentcompass.benchmarks._task_toml_sections import (
+    ArtifactEntry,
+    EnvironmentSection,
+    PhaseSection,
+    VerifierSection,
+)
 from agentcompass.records.environment import NetworkPolicy, Resources
 from agentcompass.records.task import ArtifactSpec, CollectCommand
 
+MAIN = "main"  # the service that the agent works in, and the only one here
 
-def resources(toml: TaskToml) -> Resources:
+
+def resources(environment: EnvironmentSection) -> Resources:
     """Compute asked for; no GPU is not asking for one."""
-    environment = toml.environment
     return Resources(
         cpu=environment.cpus,
         memory_mb=environment.memory_mb,
@@ -30,20 +37,28 @@ def policy(section: PhaseSection) -> NetworkPolicy | None:
     )
 
 
+def verifier_policy(verifier: VerifierSection) -> NetworkPolicy | None:
+    """What scoring may reach; an environment of the verifier's own is public by default."""
+    own = None if verifier.environment is None else policy(verifier.environment) or NetworkPolicy()
+    return policy(verifier) or own
+
+
 def artifacts(toml: TaskToml) -> tuple[ArtifactSpec, ...]:
-    """The declared paths to keep."""
-    return tuple(
-        ArtifactSpec(
-            source=entry.source,
-            destination=entry.destination,
-            exclude=entry.exclude,
-            service=entry.service,
-        )
-        for entry in toml.artifacts
+    """The declared paths to keep, those of steps included, each once."""
+    declared = [*toml.artifacts, *(entry for step in toml.steps for entry in step.artifacts)]
+    return tuple(dict.fromkeys(_artifact(entry) for entry in declared))
+
+
+def _artifact(entry: ArtifactEntry) -> ArtifactSpec:
+    return ArtifactSpec(
+        source=entry.source,
+        destination=entry.destination,
+        exclude=entry.exclude,
+        service=None if entry.service == MAIN else entry.service,
     )
 
 
-def collect_commands(toml: TaskToml) -> tuple[CollectCommand, ...]:
+def collect_commands(verifier: VerifierSection) -> tuple[CollectCommand, ...]:
     """The commands that come before artifacts are collected."""
     return tuple(
         CollectCommand(
@@ -52,25 +67,34 @@ def collect_commands(toml: TaskToml) -> tuple[CollectCommand, ...]:
             service=entry.service,
             user=entry.user,
         )
-        for entry in toml.verifier.collect
+        for entry in verifier.collect
     )
 
 
 def unsupported(toml: TaskToml) -> Iterator[str]:
     """What a task cannot be run or scored without, and what this version does not have."""
-    environment, verifier = toml.environment, toml.verifier
-    named = {entry.service or "main" for entry in toml.artifacts}
-    services = (named | {entry.service for entry in verifier.collect}) - {"main"}
+    environment, steps = toml.environment, toml.steps
+    services = sorted(set(_services(toml)) - {MAIN})
+    phases = [phase for step in steps for phase in (step.agent, step.verifier)]
+    separate = [verifier.is_separate for verifier in (toml.verifier, *(s.verifier for s in steps))]
+    own = toml.verifier.environment
+    systems = {environment.os} | ({own.os} if own is not None else set())
     needs = {
-        f"the services {', '.join(sorted(services))}": bool(services),
-        "several steps": bool(toml.steps),
-        f"the operating system {environment.os!r}": environment.os != "linux",
-        "a TPU": environment.tpu is not None,
-        "MCP servers": bool(environment.mcp_servers),
-        "a health check": environment.healthcheck is not None,
-        "[verifier.environment]": verifier.environment is not None,
+        f"the services {', '.join(services)}": bool(services),
+        f"the operating system {', '.join(sorted(systems - {'linux'}))!r}": systems != {"linux"},
+        "a TPU": environment.tpu is not None or (own is not None and own.tpu is not None),
+        "MCP servers, which no harness takes yet": bool(environment.mcp_servers),
+        "a separate verifier in a task of several steps": bool(steps) and any(separate),
+        "a network mode of a single step": any(phase.network_mode for phase in phases),
     }
     return (what for what, needed in needs.items() if needed)
+
+
+def _services(toml: TaskToml) -> Iterator[str]:
+    for entry in artifacts(toml):
+        yield entry.service or MAIN
+    for verifier in (toml.verifier, *(step.verifier for step in toml.steps)):
+        yield from (command.service for command in verifier.collect)
 
 
 def without_effect(toml: TaskToml) -> Iterator[str]:

@@ -2,21 +2,26 @@
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath
 from typing import Any, Literal, cast, get_args
 
 import attrs
 
+from agentcompass.benchmarks._task_toml_sections import (
+    AgentSection,
+    ArtifactEntry,
+    EnvironmentSection,
+    SolutionSection,
+    StepSection,
+    VerifierSection,
+)
 from agentcompass.benchmarks._task_toml_spellings import in_current_spelling
 from agentcompass.errors import RecordCorrupt
 from agentcompass.records.convert import structure_record
-from agentcompass.records.validators import positive
 
 NAME = "task.toml"
 _NEWEST_MINOR = 4
-
-TomlNetworkMode = Literal["public", "no-network", "allowlist"]
 
 
 class TaskTomlInvalid(ValueError):
@@ -30,29 +35,9 @@ class TaskTomlInvalid(ValueError):
         self.category = category
 
 
-def _at_least_0(_instance: object, attribute: "attrs.Attribute[Any]", value: int | None) -> None:
-    if value is not None and value < 0:
-        raise ValueError(f"{attribute.name} must be at least 0, not {value}")
-
-
 def _schema_version(_instance: object, _attribute: object, value: str) -> None:
     if not re.fullmatch(r"1\.\d{1,4}", value):
         raise ValueError(f"schema_version {value!r} is not known; known: 1.0 to 1.{_NEWEST_MINOR}")
-
-
-def _absolute(_instance: object, attribute: "attrs.Attribute[Any]", value: str) -> None:
-    if not value.startswith("/"):
-        raise ValueError(f"{attribute.name} {value!r} must be an absolute path")
-
-
-def _inside(_instance: object, attribute: "attrs.Attribute[Any]", value: str | None) -> None:
-    if value is not None and ".." in PurePosixPath(value).parts:
-        raise ValueError(f"{attribute.name} {value!r} must not contain '..'")
-
-
-def _relative(_instance: object, attribute: "attrs.Attribute[Any]", value: str | None) -> None:
-    if value is not None and (value.startswith("/") or "\\" in value or not value.strip("./ ")):
-        raise ValueError(f"{attribute.name} {value!r} must be a relative path with '/'")
 
 
 def _metadata(_instance: object, _attribute: object, value: Mapping[str, Any]) -> None:
@@ -61,88 +46,10 @@ def _metadata(_instance: object, _attribute: object, value: Mapping[str, Any]) -
             raise ValueError(f"metadata.{key}: expected {name}, got {value[key]!r:.40}")
 
 
-@attrs.frozen(kw_only=True)
-class PhaseSection:
-    """What a phase may set about the network; the mode None takes the environment's."""
-
-    network_mode: TomlNetworkMode | None = None
-    allowed_hosts: tuple[str, ...] | None = None
-
-    def __attrs_post_init__(self) -> None:
-        if self.allowed_hosts and self.network_mode != "allowlist":
-            raise ValueError("allowed_hosts needs network_mode = 'allowlist'")
-
-
-@attrs.frozen(kw_only=True)
-class AgentSection(PhaseSection):
-    """[agent]; without `timeout_sec` the harness has its own default."""
-
-    timeout_sec: float | None = attrs.field(default=None, validator=positive)
-    user: str | None = None
-
-
-@attrs.frozen(kw_only=True)
-class CollectEntry:
-    """[[verifier.collect]]: a command that puts state into files before they are collected."""
-
-    command: str
-    service: str = "main"
-    timeout_sec: float = attrs.field(default=60.0, validator=positive)
-    user: str | None = None
-
-
-@attrs.frozen(kw_only=True)
-class VerifierSection(PhaseSection):
-    """[verifier]."""
-
-    timeout_sec: float = attrs.field(default=600.0, validator=positive)
-    env: Mapping[str, str] = attrs.field(factory=dict)
-    user: str | None = None
-    environment_mode: Literal["shared", "separate"] | None = None
-    environment: Mapping[str, Any] | None = None
-    collect: tuple[CollectEntry, ...] = ()
-
-    @property
-    def is_separate(self) -> bool:
-        """Whether scoring happens in a new environment; having one of its own says so too."""
-        return self.environment_mode == "separate" or self.environment is not None
-
-
-@attrs.frozen(kw_only=True)
-class EnvironmentSection(PhaseSection):
-    """[environment]. Resources of None are the provider's to choose."""
-
-    build_timeout_sec: float = attrs.field(default=600.0, validator=positive)
-    docker_image: str | None = None
-    os: str = "linux"
-    cpus: float | None = attrs.field(default=None, validator=positive)
-    memory_mb: int | None = attrs.field(default=None, validator=positive)
-    storage_mb: int | None = attrs.field(default=None, validator=positive)
-    gpus: int | None = attrs.field(default=None, validator=_at_least_0)
-    gpu_types: tuple[str, ...] | None = None
-    tpu: Mapping[str, Any] | None = None
-    mcp_servers: tuple[Mapping[str, Any], ...] = ()
-    env: Mapping[str, str] = attrs.field(factory=dict)
-    skills_dir: str | None = None
-    healthcheck: Mapping[str, Any] | None = None
-    workdir: str | None = None
-
-
-@attrs.frozen(kw_only=True)
-class SolutionSection:
-    """[solution]."""
-
-    env: Mapping[str, str] = attrs.field(factory=dict)
-
-
-@attrs.frozen(kw_only=True)
-class ArtifactEntry:
-    """A path of the sandbox to keep, and where below the artifacts folder."""
-
-    source: str = attrs.field(validator=[_absolute, _inside])
-    destination: str | None = attrs.field(default=None, validator=[_inside, _relative])
-    exclude: tuple[str, ...] = ()
-    service: str | None = None
+def _distinct(_instance: object, _attribute: object, value: tuple[StepSection, ...]) -> None:
+    counts = Counter(step.name.casefold() for step in value)
+    if twice := [name for name, times in counts.items() if times > 1]:
+        raise ValueError(f"steps: there is more than one step {', '.join(map(repr, twice))}")
 
 
 @attrs.frozen(kw_only=True)
@@ -158,7 +65,7 @@ class TaskToml:
     environment: EnvironmentSection = EnvironmentSection()
     solution: SolutionSection = SolutionSection()
     artifacts: tuple[ArtifactEntry, ...] = ()
-    steps: tuple[Mapping[str, Any], ...] = ()
+    steps: tuple[StepSection, ...] = attrs.field(default=(), validator=_distinct)
     multi_step_reward_strategy: Literal["mean", "final"] | None = None
 
     @property

@@ -9,6 +9,7 @@ import asyncclick as click
 from agentcompass._version import __version__
 from agentcompass.cli.bugs import masker, report_bug
 from agentcompass.cli.config import config
+from agentcompass.cli.data import data
 from agentcompass.cli.env import env
 from agentcompass.cli.export import export
 from agentcompass.cli.list import list_components
@@ -52,6 +53,7 @@ commands.add_command(summary)
 commands.add_command(export)
 commands.add_command(list_components)
 commands.add_command(config)
+commands.add_command(data)
 commands.add_command(env)
 
 

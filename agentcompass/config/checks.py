@@ -13,8 +13,6 @@ from agentcompass.registry import known
 
 # What is asked for by a value other than "off", and is refused until it is there.
 _LATER: Mapping[tuple[str, ...], str] = {
-    ("runtime", "recipe_dirs"): "loading recipes from a folder",
-    ("runtime", "auto_install_dependencies"): "installing dependencies",
     ("execution", "analysis_params"): "choosing analyzers",
 }
 
@@ -65,6 +63,8 @@ def _delays(tree: Mapping[str, Any], settings: Sequence[Setting]) -> Iterator[st
 def _recipes(tree: Mapping[str, Any], settings: Sequence[Setting]) -> Iterator[str]:
     path = ("execution", "enabled_recipes")
     wanted = pick(tree, path) or ()
+    if pick(tree, ("runtime", "recipe_dirs")):
+        return  # what they hold is known once they are loaded
     names = known("recipe") if wanted else {}
     for recipe in wanted:
         if recipe not in names:

@@ -42,7 +42,13 @@ def build_component(kind: Kind, component_id: str, params: Mapping[str, Any], *,
     An environment takes its own parameters only, not those common to all providers.
     """
     component = component_class(kind, component_id)
-    settings = structure_settings(params, component.Config, path=path)
+    return make(
+        kind, component_id, component, structure_settings(params, component.Config, path=path)
+    )
+
+
+def make(kind: Kind, component_id: str, component: type[Any], settings: Any) -> Any:
+    """An instance of `component`; `PluginFailed` where it cannot be built, or lacks a member."""
     name = f"{kind} {component_id!r}"
     with plugin_edge(f"{name}: __init__"):
         built = component(settings)

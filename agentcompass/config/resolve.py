@@ -112,8 +112,12 @@ def _request(
             checkpoint_resume=runtime.checkpoint_resume,
         ),
         output=OutputOptions(run_name=output.run_name, run_id=output.run_id),
-        metadata={"config_path": paths} if paths else {},
+        metadata=_given({"config_path": paths, "recipe_dirs": list(runtime.recipe_dirs)}),
     )
+
+
+def _given(metadata: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    return {name: value for name, value in metadata.items() if value}
 
 
 def _options(found: Gathered) -> ProcessOptions:

@@ -33,6 +33,7 @@ class CollectTimeout(EnvironmentFailed):
 async def _collect(session: Session, command: CollectCommand) -> None:
     result = await session.exec(
         ["bash", "-c", command.command],
+        env={"BASH_ENV": ""},  # a file that the agent may have written is not to steer this
         timeout_seconds=command.timeout_seconds,
         user=command.user,
     )

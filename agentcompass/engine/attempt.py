@@ -13,7 +13,7 @@ from agentcompass.engine.events import TaskEvents
 from agentcompass.engine.execution_state import Execution
 from agentcompass.engine.job import Run
 from agentcompass.engine.limits import Permit
-from agentcompass.engine.plan import plan_record
+from agentcompass.engine.plan_record import plan_record
 from agentcompass.engine.planning import bare_plan, plan_task
 from agentcompass.engine.recovery import CheckpointUnusable, recover
 from agentcompass.engine.results import attempt_result

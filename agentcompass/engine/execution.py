@@ -1,6 +1,7 @@
 """One execution: the phases in their order, each under its own deadline."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 
 import attrs
 
@@ -14,7 +15,14 @@ from agentcompass.engine.recording import conversation_of
 from agentcompass.engine.results import evaluation_checkpoint
 from agentcompass.engine.sessions import open_session
 from agentcompass.errors import ExecutionError, HarnessFailed, PhaseTimeout, StoreError
-from agentcompass.protocols import AgentContext, Harness, RunsItself, Session
+from agentcompass.protocols import (
+    Agent,
+    AgentContext,
+    Harness,
+    RunsItself,
+    Session,
+    StartsAgents,
+)
 
 Evaluate = Callable[[Execution, Permit, Session | None], Awaitable[None]]
 
@@ -104,7 +112,7 @@ async def _run_harness(
 ) -> None:
     plan = execution.plan
     execution.enter("start_harness")
-    async with harness.start(session, context) as agent:
+    async with _starting(execution, session, context, harness) as agent:
         limit = plan.run_timeout_seconds
         if limit is not None:
             limit += plan.run_timer_compensation_seconds
@@ -113,6 +121,15 @@ async def _run_harness(
         execution.enter("collect_harness_result")
         with deadline(plan.runresult_collect_timeout_seconds, stretch="collect_harness_result"):
             await agent.collect(execution.result)
+
+
+def _starting(
+    execution: Execution, session: Session, context: AgentContext, harness: Harness
+) -> AbstractAsyncContextManager[Agent]:
+    benchmark = execution.run.job.benchmark
+    if isinstance(benchmark, StartsAgents):
+        return benchmark.start_agent(harness, session, context)
+    return harness.start(session, context)
 
 
 async def _run_itself(execution: Execution, session: Session, context: AgentContext) -> None:

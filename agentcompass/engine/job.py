@@ -89,13 +89,26 @@ class Store(Protocol):
     async def finish(self, status: str, error: str | None, **fields: Any) -> None: ...
 
 
+class Data(Protocol):
+    """The data set that a benchmark measures on; `datasets.for_run.RunData` is the real one."""
+
+    async def ready(self) -> None:
+        """Have it in its folder; raises `UsageError` where it cannot be."""
+        ...
+
+    def record(self) -> Mapping[str, Any]:
+        """Which one it is, for run_info.json. Blocking."""
+        ...
+
+
 @attrs.frozen(kw_only=True, eq=False)
 class Job:
     """One request, resolved: components built, limits set, nothing started yet.
 
     `harness` is None for the harness id `none`; `environments` holds every provider that a plan
     may name; `reporters` are told each event after the store. `find_source`, which blocks, is None
-    unless an earlier run is to be reused; it is given the ids of the tasks.
+    unless an earlier run is to be reused; it is given the ids of the tasks. `data` is None where
+    the benchmark has no public data set.
     """
 
     request: RunRequest
@@ -107,6 +120,7 @@ class Job:
     limits: Limits
     retry: RetryPolicy
     data_dir: Path
+    data: Data | None = None
     timeout_seconds: float | None
     open_store: Callable[[CleanupClock], AbstractAsyncContextManager[Store]]
     redactor: Redactor
@@ -135,6 +149,7 @@ class Run:
     resumed: set[tuple[str, int]] = attrs.field(factory=set)
     unsaved: list[str] = attrs.field(factory=list)
     said: set[str] = attrs.field(factory=set)
+    recipes: set[str] = attrs.field(factory=set)
     account: Account = attrs.field()
 
     @account.default

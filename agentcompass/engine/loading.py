@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import trio
 
@@ -21,10 +22,14 @@ from agentcompass.store.reuse_source import ReuseSource
 async def load_tasks(job: Job, ends_at: float) -> Sequence[TaskSpec]:
     """The selected tasks, or none where loading does not end by `ends_at` on trio's clock.
 
+    A public data set that is not there is fetched first.
+
     Raises `UsageError` for task ids, data or metrics that cannot be.
     """
     tasks: Sequence[TaskSpec] = ()
     with trio.CancelScope(deadline=ends_at):
+        if job.data is not None:
+            await job.data.ready()
         tasks = await trio.to_thread.run_sync(_load_checked, job, abandon_on_cancel=True)
     job.redactor.learn(_secrets(tasks))
     return tasks
@@ -55,9 +60,17 @@ def _refuse_duplicates(tasks: Sequence[TaskSpec]) -> None:
 def _secrets(tasks: Sequence[TaskSpec]) -> Iterator[str]:
     """What tasks hand to their sandboxes under the name of a credential."""
     for task in tasks:
-        for variables in (task.env_variables, *task.metadata.values()):
-            if isinstance(variables, Mapping):
-                yield from (str(v) for name, v in variables.items() if is_secret_name(str(name)))
+        for named in (task.env_variables, task.evaluation_env_variables, *task.metadata.values()):
+            yield from _credentials(named)
+
+
+def _credentials(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        yield from (str(held) for name, held in value.items() if is_secret_name(str(name)))
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _credentials(item)
 
 
 async def find_source(job: Job, tasks: Sequence[TaskSpec], ends_at: float) -> ReuseSource | None:

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import attrs
 
+from agentcompass.engine.recipes import apply_recipe
 from agentcompass.errors import EnvironmentFailed, TaskInvalid
 from agentcompass.protocols import Capabilities, Recipe
-from agentcompass.records.convert import unstructure
 from agentcompass.records.environment import (
     EnvironmentPlan,
     EnvironmentSetup,
@@ -23,6 +23,14 @@ T = TypeVar("T", EnvironmentSetup, Resources)
 
 PUBLIC = NetworkPolicy()
 
+# What the user's options and a plan both have.
+_EXECUTION = (
+    *("run_timeout_seconds", "evaluation_timeout_seconds", "run_timer_compensation_seconds"),
+    *("runresult_collect_timeout_seconds", "artifact_collect_timeout_seconds"),
+    *("artifact_limits", "artifacts", "artifact_collect"),
+)
+_DEFAULTS = attrs.fields_dict(ExecutionOptions)
+
 
 def resolve_plan(
     request: RunRequest,
@@ -35,9 +43,7 @@ def resolve_plan(
     """The plan of every attempt of `task`. Multipliers are applied; recipes are tried in order."""
     plan = _from_task(request, task, evaluation_mode, default_run_timeout_seconds)
     for recipe in recipes:
-        if recipe.matches(task, plan):
-            plan = recipe.apply(task, plan)
-            plan = attrs.evolve(plan, applied_recipes=(*plan.applied_recipes, recipe.id))
+        plan = apply_recipe(recipe, task, plan)
     return _with_wishes(plan, request, task)
 
 
@@ -47,7 +53,6 @@ def _from_task(
     evaluation_mode: EvaluationMode,
     default_run_timeout_seconds: float | None,
 ) -> ExecutionPlan:
-    execution = request.execution
     policy = task.network_policy or PUBLIC
     environment = EnvironmentPlan(
         id=request.environment.id,
@@ -56,33 +61,18 @@ def _from_task(
         resources=task.resources,
         env_variables=task.env_variables,
     )
-    mode = task.evaluation_mode or evaluation_mode
-    artifacts = task.artifacts if execution.artifacts is None else execution.artifacts
-    collect = (
-        task.artifact_collect if execution.artifact_collect is None else execution.artifact_collect
-    )
     return ExecutionPlan(
         task_id=task.task_id,
+        benchmark=request.benchmark.id,
+        harness=request.harness.id,
         environment=environment,
-        evaluation_mode=mode,
+        evaluation_mode=task.evaluation_mode or evaluation_mode,
         run_network_policy=task.run_network_policy or policy,
         verifier_network_policy=task.verifier_network_policy or policy,
-        run_timeout_seconds=_scaled(
-            _first(
-                execution.run_timeout_seconds, task.run_timeout_seconds, default_run_timeout_seconds
-            ),
-            _first(execution.run_timeout_multiplier, execution.timeout_multiplier),
-        ),
-        run_timer_compensation_seconds=execution.run_timer_compensation_seconds,
-        evaluation_timeout_seconds=_scaled(
-            _first(execution.evaluation_timeout_seconds, task.evaluation_timeout_seconds),
-            _first(execution.evaluation_timeout_multiplier, execution.timeout_multiplier),
-        ),
-        runresult_collect_timeout_seconds=execution.runresult_collect_timeout_seconds,
-        artifact_collect_timeout_seconds=execution.artifact_collect_timeout_seconds,
-        artifact_limits=execution.artifact_limits,
-        artifacts=artifacts,
-        artifact_collect=collect,
+        run_timeout_seconds=_first(task.run_timeout_seconds, default_run_timeout_seconds),
+        evaluation_timeout_seconds=task.evaluation_timeout_seconds,
+        artifacts=task.artifacts,
+        artifact_collect=task.artifact_collect,
     )
 
 
@@ -100,6 +90,7 @@ def _saves_artifacts(
 
 def _with_wishes(plan: ExecutionPlan, request: RunRequest, task: TaskSpec) -> ExecutionPlan:
     wish, execution = request.environment, request.execution
+    plan = _with_execution(plan, execution)
     mode = wish.evaluation_mode or plan.evaluation_mode
     environment = attrs.evolve(
         plan.environment,
@@ -126,16 +117,54 @@ def _with_wishes(plan: ExecutionPlan, request: RunRequest, task: TaskSpec) -> Ex
     )
 
 
+def _with_execution(plan: ExecutionPlan, execution: ExecutionOptions) -> ExecutionPlan:
+    """The plan with the options that the user set; a default leaves it to recipe and task."""
+    wished = {
+        name: value
+        for name in _EXECUTION
+        if (value := getattr(execution, name)) != _DEFAULTS[name].default
+    }
+    plan = attrs.evolve(plan, **wished)
+    both = execution.timeout_multiplier
+    return attrs.evolve(
+        plan,
+        run_timeout_seconds=_scaled(
+            plan.run_timeout_seconds, _first(execution.run_timeout_multiplier, both)
+        ),
+        evaluation_timeout_seconds=_scaled(
+            plan.evaluation_timeout_seconds, _first(execution.evaluation_timeout_multiplier, both)
+        ),
+    )
+
+
 def _verifier(
     plan: ExecutionPlan, environment: EnvironmentPlan, wish: EnvironmentSpec, task: TaskSpec
 ) -> EnvironmentPlan:
-    base = plan.evaluation_environment or environment
-    setup = _overlay(base.setup, task.evaluation_setup)
+    base = plan.evaluation_environment
+    if base is None:  # no recipe said anything of it
+        base = _verifier_of_task(environment, wish, task)
     return attrs.evolve(
         base,
-        setup=_overlay(setup, wish.evaluation_setup),
+        setup=_overlay(base.setup, wish.evaluation_setup),
         resources=_overlay(base.resources, wish.evaluation_resources),
         network_policy=wish.network_policy or base.network_policy,
+    )
+
+
+def _verifier_of_task(
+    environment: EnvironmentPlan, wish: EnvironmentSpec, task: TaskSpec
+) -> EnvironmentPlan:
+    own, setup = task.evaluation_setup, _overlay(environment.setup, task.evaluation_setup)
+    if own is not None and (own.image or own.build_context):
+        setup = own  # what holds for the agent's image says nothing of another one
+    variables = environment.env_variables
+    if task.evaluation_env_variables is not None:
+        variables = {**task.evaluation_env_variables, **wish.env_variables}
+    return attrs.evolve(
+        environment,
+        setup=setup,
+        resources=task.evaluation_resources or environment.resources,
+        env_variables=variables,
     )
 
 
@@ -209,46 +238,3 @@ def _check_policies(plan: ExecutionPlan, capabilities: Mapping[str, Capabilities
             f"environment {plan.environment.id!r} cannot switch the network policy"
             f" between phases of task {plan.task_id!r}"
         )
-
-
-def plan_record(plan: ExecutionPlan) -> dict[str, Any]:
-    """The summary for run_info.json and the event `execution_plan_resolved`."""
-    return {
-        "environment": _environment_record(plan.environment),
-        "evaluation_environment": (
-            None
-            if plan.evaluation_environment is None
-            else _environment_record(plan.evaluation_environment)
-        ),
-        "evaluation_environment_mode": plan.evaluation_mode,
-        "run_network_policy": _policy_record(plan.run_network_policy),
-        "verifier_network_policy": _policy_record(plan.verifier_network_policy),
-        "applied_recipes": list(plan.applied_recipes),
-        "run_timeout_seconds": plan.run_timeout_seconds,
-        "evaluation_timeout_seconds": plan.evaluation_timeout_seconds,
-        "run_timer_compensation_seconds": plan.run_timer_compensation_seconds,
-        "runresult_collect_timeout_seconds": plan.runresult_collect_timeout_seconds,
-        "artifact_collect_timeout_seconds": plan.artifact_collect_timeout_seconds,
-        "artifact_limits": unstructure(plan.artifact_limits),
-        "save_artifacts": plan.save_artifacts,
-    }
-
-
-def _environment_record(environment: EnvironmentPlan) -> dict[str, Any]:
-    return {
-        "id": environment.id,
-        "network_policy": _policy_record(environment.network_policy),
-        "setup": _set_fields(environment.setup),
-        "resources": _set_fields(environment.resources),
-    }
-
-
-def _policy_record(policy: NetworkPolicy) -> dict[str, Any]:
-    record = {"network_mode": policy.network_mode, "allowed_hosts": list(policy.allowed_hosts)}
-    if policy.denied_hosts:
-        record["denied_hosts"] = list(policy.denied_hosts)
-    return record
-
-
-def _set_fields(section: Any) -> dict[str, Any]:
-    return {key: value for key, value in attrs.asdict(section).items() if value is not None}

@@ -26,6 +26,7 @@ def plan_task(run: Run, task: TaskSpec) -> ExecutionPlan:
         default_run_timeout_seconds=_harness_timeout(job),
         recipes=job.recipes,
     )
+    run.recipes.update(plan.applied_recipes)
     _check_known(plan, job)
     if plan.save_artifacts:
         artifact_entries(plan)  # raises where they cannot lie side by side

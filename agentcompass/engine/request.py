@@ -47,7 +47,8 @@ class RunTask(Protocol):
 class Outcome:
     """How a request ended: `status` is completed, failed, timed_out or cancelled.
 
-    `reuse` is empty unless an earlier run was reused: then its origin, and the counts of attempts.
+    `applied_recipes` are those that any plan took, in the order in which they are tried. `reuse` is
+    empty unless an earlier run was reused: then its origin, and the counts of attempts.
     `spent` is what run_info.json says of the model calls.
     """
 
@@ -57,6 +58,7 @@ class Outcome:
     directory: Path
     run_id: str
     total_tasks: int
+    applied_recipes: tuple[str, ...] = ()
     reuse: Mapping[str, Any] = attrs.field(factory=dict)
     spent: Mapping[str, Any] = attrs.field(factory=dict)
 
@@ -89,6 +91,7 @@ async def run_request(job: Job, run_task: RunTask) -> Outcome:
         directory=store.directory,
         run_id=store.run_id,
         total_tasks=len(ledger.tasks),
+        applied_recipes=tuple(r.id for r in job.recipes if r.id in run.recipes),
         reuse=reuse_record(run),
         spent=run.account.record(),
     )
@@ -112,7 +115,10 @@ async def _run_tasks(run: Run, ledger: Ledger, run_task: RunTask) -> None:
         harness=request.harness.id,
         environment=request.environment.id,
     )
-    await run.store.update_run_info(**selection_record(run.job.benchmark, ledger.tasks))
+    selected = selection_record(run.job.benchmark, ledger.tasks)
+    if run.job.data is not None:
+        selected["data_set"] = await trio.to_thread.run_sync(run.job.data.record)
+    await run.store.update_run_info(**selected)
     emit_run(run, "tasks_loaded", total_tasks=len(ledger.tasks))
     if not ledger.tasks:
         log.warning("no task is selected: the run ends with empty metrics")

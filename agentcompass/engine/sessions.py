@@ -57,6 +57,11 @@ class BoundedSession:
         """Whether the task's build context is part of the session's image."""
         return bool(getattr(self._session, "built_context", False))
 
+    @property
+    def image(self) -> str | None:
+        """The name of the image that the session was started from, where there is one."""
+        return getattr(self._session, "image", None)
+
     async def exec(
         self,
         command: str | Sequence[str],

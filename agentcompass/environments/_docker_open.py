@@ -95,6 +95,7 @@ class Opening:
             workdir=workdir,
             env={**self.config.env, **plan.env_variables},
             program=await files.exists(*_BASH) or shell,
+            image=self.image.name,
             built_context=self.image.built,
             runner=runner,
             files=files,

@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 @attrs.define(eq=False, kw_only=True)
 class DockerSession:
     """See `protocols.Session`. `env` is what every command gets; `program` is the shell for text,
-    and `built_context` whether the image was built from the task's own folder.
+    `image` what it was started from, `built_context` whether that was built from the task's folder.
     """
 
     engine: Engine
@@ -44,6 +44,7 @@ class DockerSession:
     workdir: str
     env: Mapping[str, str] = attrs.field(repr=False)
     program: str | None
+    image: str
     built_context: bool
     runner: Runner
     files: Files

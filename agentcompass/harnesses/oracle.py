@@ -29,6 +29,8 @@ class OracleConfig:
 class Oracle:
     """Uploads the task's solution folder and runs its `solve.sh` in the working directory.
 
+    The folder is `solution_dir` of the task's metadata, or else `solution_files`, texts by name.
+
     Only the run's own deadline bounds it. A solution that fails is an ERROR, and still scored.
     """
 
@@ -56,10 +58,7 @@ class OracleAgent(PlainAgent):
 
     async def run(self, result: RunResult) -> None:
         """Raises `HarnessFailed` where the task has no solution."""
-        folder = self.task.metadata.get("solution_dir")
-        if folder is None:
-            raise HarnessFailed(f"task {self.task.task_id!r} has no solution folder to run")
-        await self.session.upload(Path(folder), _FOLDER)
+        await self._bring_solution()
         ended = await self.session.exec(
             _COMMAND,
             env=self.task.metadata.get("solution_env", {}),
@@ -70,6 +69,16 @@ class OracleAgent(PlainAgent):
         result.telemetry["env_seconds"] = ended.seconds
         if not ended.ok:
             result.add_issue(_issue(ended))
+
+    async def _bring_solution(self) -> None:
+        metadata = self.task.metadata
+        if "solution_dir" in metadata:
+            await self.session.upload(Path(metadata["solution_dir"]), _FOLDER)
+        elif "solution_files" in metadata:
+            for name, text in metadata["solution_files"].items():
+                await self.session.write(f"{_FOLDER}/{name}", text.encode())
+        else:
+            raise HarnessFailed(f"task {self.task.task_id!r} has no solution folder to run")
 
 
 def _account(ended: ExecResult) -> dict[str, Any]:

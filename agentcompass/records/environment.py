@@ -52,6 +52,22 @@ class EnvironmentPlan:
 
 
 @attrs.frozen(kw_only=True)
+class Capabilities:
+    """What a provider can do; a plan that asks for more is refused before anything starts.
+
+    `ignores` are setup or resource fields which a task may describe and the provider only warns
+    about; what `--env-params` asks for and is not in `gives` is refused in preflight.
+    `host_patterns` is whether a policy may name `*.host`.
+    """
+
+    network_modes: frozenset[NetworkMode] = frozenset({"public"})
+    switches_network: bool = False
+    host_patterns: bool = True
+    gives: frozenset[str] = frozenset()
+    ignores: frozenset[str] = frozenset()
+
+
+@attrs.frozen(kw_only=True)
 class TransferLimits:
     """How much one transfer may bring: bytes in files, and entries of whatever kind below its top.
 

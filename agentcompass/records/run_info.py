@@ -74,9 +74,10 @@ class RunInfo:
 
     `request` is the merged request as it was written, without secrets; `task_ids` are the
     selected tasks in order, `task_categories` the categories of those that have one, and
-    `unsaved_tasks` those of which a record could not be written, which voids them. `spent` is what
-    the model calls of this very run took, `budget_used_up` why it made no more of them. What is
-    None has not come about yet, and is not written.
+    `unsaved_tasks` those of which a record could not be written, which voids them. `data_set` has
+    id, path, and of one that was fetched the revision and checksum. `spent` is what the model calls
+    of this very run took, `budget_used_up` why it made no more of them. What is None has not come
+    about yet, and is not written.
     """
 
     schema_version: str = RUN_INFO_SCHEMA
@@ -85,6 +86,7 @@ class RunInfo:
     request: Mapping[str, Any]
     unsaved_tasks: tuple[str, ...] | None = attrs.field(default=None, metadata=_LEFT_OUT)
     reused_from: Origin | None = attrs.field(default=None, metadata=_LEFT_OUT)
+    data_set: Mapping[str, Any] | None = attrs.field(default=None, metadata=_LEFT_OUT)
     task_ids: tuple[str, ...] | None = attrs.field(default=None, metadata=_LEFT_OUT)
     task_categories: Mapping[str, str] | None = attrs.field(default=None, metadata=_LEFT_OUT)
     metric_basis: MetricBasis | None = attrs.field(default=None, metadata=_LEFT_OUT)

@@ -51,6 +51,8 @@ class TaskSpec:
 
     `fault` names why the item cannot be run (a broken row): the attempt ends with that as a FATAL
     issue, and the other tasks go on. None in the optional fields leaves it to the defaults.
+    `evaluation_*` are a fresh verifier's, None as the agent's; an `evaluation_setup` that names an
+    image or a build context takes nothing of the agent's setup.
     """
 
     task_id: str = attrs.field(validator=_task_id)
@@ -61,11 +63,13 @@ class TaskSpec:
     setup: EnvironmentSetup = EnvironmentSetup()
     evaluation_setup: EnvironmentSetup | None = None
     resources: Resources = Resources()
+    evaluation_resources: Resources | None = None
     network_policy: NetworkPolicy | None = None
     run_network_policy: NetworkPolicy | None = None
     verifier_network_policy: NetworkPolicy | None = None
     evaluation_mode: EvaluationMode | None = None
     env_variables: Mapping[str, str] = attrs.field(factory=dict)
+    evaluation_env_variables: Mapping[str, str] | None = None
     artifacts: tuple[ArtifactSpec, ...] = ()
     artifact_collect: tuple[CollectCommand, ...] = ()
     run_timeout_seconds: float | None = None

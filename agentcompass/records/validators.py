@@ -7,12 +7,12 @@ import attrs
 
 
 def positive(_instance: object, attribute: "attrs.Attribute[Any]", value: float | None) -> None:
-    """Refuse what is not finite and above 0; None is for the caller's type to allow."""
-    if value is not None and not 0 < value < math.inf:
+    """Refuse numbers that are not finite and above 0; types are the converter's to check."""
+    if isinstance(value, int | float) and not 0 < value < math.inf:
         raise ValueError(f"{attribute.name} must be a finite number above 0, not {value:g}")
 
 
 def not_negative(_instance: object, attribute: "attrs.Attribute[Any]", value: float) -> None:
-    """Refuse what is not finite or below 0."""
-    if not 0 <= value < math.inf:
+    """Refuse numbers that are not finite or below 0; types are the converter's to check."""
+    if isinstance(value, int | float) and not 0 <= value < math.inf:
         raise ValueError(f"{attribute.name} must be a finite number of at least 0, not {value:g}")

@@ -13,7 +13,7 @@ import trio
 
 from agentcompass.benchmarks._harbor import HarborBenchmark, HarborConfig
 from agentcompass.errors import EvaluationFailed
-from agentcompass.records.environment import EnvironmentPlan, ExecResult
+from agentcompass.records.environment import EnvironmentPlan, ExecResult, NetworkPolicy
 from agentcompass.records.plan import ExecutionPlan
 from agentcompass.records.task import RunResult
 
@@ -34,8 +34,10 @@ class LocalSession:
 
     root: Path
     built_context: bool = False
+    image: str | None = None
     calls: list[tuple[str, str]] = attrs.field(factory=list)
     users: list[str | None] = attrs.field(factory=list)
+    policies: list[str] = attrs.field(factory=list)
 
     @property
     def workdir(self) -> str:
@@ -84,6 +86,9 @@ class LocalSession:
             shutil.copytree(source, here, symlinks=True, dirs_exist_ok=True)
         else:
             shutil.copy2(source, here)
+
+    async def set_network_policy(self, policy: NetworkPolicy) -> None:
+        self.policies.append(policy.network_mode)
 
     async def read(self, path: str) -> bytes:
         return self.host(path).read_bytes()

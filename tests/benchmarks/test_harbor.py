@@ -51,6 +51,40 @@ async def test_nothing_is_copied_where_the_image_was_built_from_the_folder(tmp_p
     assert attempt.session.files() == set()
 
 
+@pytest.mark.parametrize(
+    ("running", "dockerfile", "copied"),
+    [
+        ("published:1", "FROM x\n", False),
+        ("published:1", None, True),
+        ("another:1", "FROM x\n", True),
+        (None, "FROM x\n", True),
+    ],
+)
+async def test_nothing_is_copied_into_the_image_that_was_published_of_the_folder(
+    tmp_path, running, dockerfile, copied
+):
+    """Without a Dockerfile, or in another image of the user, the files are not there yet."""
+    toml = '[environment]\ndocker_image = "published:1"'
+    files = {"task.toml": toml, "environment/Dockerfile": dockerfile, "environment/a": ""}
+    attempt = Attempt(tmp_path, files)
+    attempt.session.image = running
+
+    await attempt.prepare()
+
+    assert attempt.session.files() == ({"app/a"} if copied else set())
+
+
+async def test_a_task_that_is_not_healthy_is_not_begun(tmp_path):
+    toml = '[environment.healthcheck]\ncommand = "test -e up"\ninterval_sec = 0\nretries = 2'
+    attempt = Attempt(tmp_path, {"task.toml": toml})
+
+    with pytest.raises(EnvironmentFailed, match="`test -e up` failed 2 times in a row"):
+        await attempt.prepare()
+
+    attempt.session.shell("touch up")
+    await attempt.prepare()
+
+
 async def test_links_are_laid_out_as_links(tmp_path):
     attempt = Attempt(tmp_path, {"environment/d/a": "x"})
     (tmp_path / "tasks" / "t" / "environment" / "d" / "out").symlink_to("../../tests/test.sh")

@@ -87,6 +87,7 @@ def test_all_that_a_task_says_is_in_its_record(tmp_path):
         "verifier_env": {"SEED": "7", "TOKEN": "vt"},
         "agent_user": "dev",
         "verifier_user": "0",
+        "host_secrets": {"VERIFIER_TOKEN": "vt"},
         "graded": True,
         "metadata": {"category": "files", "graded": True, "created": "2025-10-31"},
     }
@@ -100,6 +101,59 @@ def test_what_a_task_does_not_say_is_left_to_the_defaults(tmp_path):
     assert (task.network_policy, task.run_timeout_seconds, task.evaluation_mode) == (None,) * 3
     assert task.evaluation_timeout_seconds == 600
     assert task.resources.gpu is None
+
+
+APART = """
+[environment]
+docker_image = "agent:1"
+workdir = "/app"
+memory_mb = 512
+network_mode = "no-network"
+env = {A = "agent"}
+healthcheck = {command = "agent-up"}
+[verifier]
+environment_mode = "separate"
+"""
+OWN = 'environment = {{{}, memory = "1G", env = {{TOKEN = "${{T}}"}}, workdir = "/v"}}\n'
+
+
+@pytest.mark.parametrize(
+    ("named", "dockerfile", "image"),
+    [
+        ('docker_image = "verifier:1"', "FROM x", "verifier:1"),
+        ('docker_image = "verifier:1"', None, "verifier:1"),
+        ("gpus = 0", "FROM x", None),
+    ],
+)
+def test_a_verifier_may_have_an_environment_of_its_own(tmp_path, named, dockerfile, image):
+    """Its image goes before its Dockerfile, as in Harbor; without [.network_mode] it is public."""
+    files = {
+        "task.toml": APART + OWN.format(named),
+        "tests/Dockerfile": dockerfile,
+        "tests/test.sh": None if dockerfile is None else "",
+    }
+    task = load(tmp_path / "t", files, {"T": "verifier-token"})
+
+    assert task.fault is None
+    assert task.evaluation_mode == "fresh"
+    assert (task.evaluation_setup.image, task.evaluation_setup.workdir) == (image, "/v")
+    builds = None if image else str(tmp_path / "t" / "tests")
+    assert task.evaluation_setup.build_context == builds
+    assert task.evaluation_resources.memory_mb == 1024
+    assert task.evaluation_env_variables == {"TOKEN": "verifier-token"}
+    assert task.verifier_network_policy == NetworkPolicy()
+    assert task.metadata["tests_in_image"]
+    assert task.metadata["healthcheck"]["command"] == "agent-up"
+    assert "verifier_healthcheck" not in task.metadata
+
+
+def test_a_separate_verifier_without_one_has_all_of_the_tasks(tmp_path):
+    task = load(tmp_path / "t", {"task.toml": APART})
+
+    assert task.evaluation_mode == "fresh"
+    assert (task.evaluation_setup, task.evaluation_resources) == (None, None)
+    assert (task.evaluation_env_variables, task.verifier_network_policy) == (None, None)
+    assert task.metadata["verifier_healthcheck"]["command"] == "agent-up"
 
 
 def test_no_gpu_is_not_asking_for_one(tmp_path):
@@ -130,24 +184,33 @@ def test_the_working_directory_is_the_dockerfiles_where_every_provider_has_it(
         ({"tests/test.sh": None}, "tests/test.sh is missing"),
         ({"environment/docker-compose.yaml": ""}, "environment/docker-compose.yaml"),
         ({"trajectory.json": "{}"}, "trajectory.json"),
-        ({"task.toml": '[[steps]]\nname = "one"'}, "several steps"),
         ({"task.toml": '[environment]\nos = "windows"'}, "the operating system 'windows'"),
         ({"task.toml": '[environment.tpu]\ntype = "v6e"'}, "a TPU"),
         ({"task.toml": '[[environment.mcp_servers]]\nname = "m"'}, "MCP servers"),
-        ({"task.toml": '[environment.healthcheck]\ncommand = "c"'}, "a health check"),
-        ({"task.toml": "[verifier.environment]\ncpus = 1"}, "[verifier.environment]"),
+        ({"task.toml": '[verifier.environment]\nos = "windows"'}, "the operating system 'windows'"),
         (
             {
                 "task.toml": '[verifier]\nenvironment_mode = "separate"',
-                "tests/Dockerfile": "FROM x",
+                "tests/docker-compose.yaml": "",
             },
-            "tests/Dockerfile",
+            "tests/docker-compose.yaml (a verifier that is more than one container)",
+        ),
+        ({"task.toml": "[environment.healthcheck]\ncommand = 3"}, "healthcheck.command: expected"),
+        (
+            {"task.toml": '[environment.healthcheck]\ncommand = "c"\nretries = 0'},
+            "retries must be at least 1, not 0",
         ),
         ({"task.toml": 'artifacts = [{source = "/a", service = "db"}]'}, "the services db"),
         (
             {"task.toml": '[[verifier.collect]]\ncommand = "c"\nservice = "db"'},
             "the services db",
         ),
+        (
+            {"task.toml": '[verifier]\nenvironment_mode = "shared"\nenvironment = {cpus = 1}'},
+            "environment_mode is 'shared', but there is a [verifier.environment]",
+        ),
+        ({"task.toml": '[verifier.environment]\nmemory = "x"'}, "verifier.environment.memory: exp"),
+        ({"task.toml": '[verifier.environment]\nenv = {A = "${NO_SUCH}"}'}, "NO_SUCH is not set"),
         ({"task.toml": '[environment]\nenv = {A = "${NO_SUCH}"}'}, "NO_SUCH is not set"),
         ({"task.toml": '[verifier]\nenv = {A = "${NO_SUCH}"}'}, "NO_SUCH is not set"),
     ],

@@ -75,7 +75,7 @@ def test_an_empty_file_has_the_defaults_of_the_format():
     toml, remarks = parse_task_toml("")
 
     assert remarks == ()
-    assert (toml.schema_version, toml.verifier.timeout_sec) == ("1.4", 600.0)
+    assert (toml.schema_version, toml.verifier.timeout_sec) == ("1.4", None)
     assert (toml.agent.timeout_sec, toml.environment.build_timeout_sec) == (None, 600.0)
     assert toml.environment.network_mode is None
     assert not toml.verifier.is_separate

@@ -56,15 +56,27 @@ async def test_what_the_tests_print_is_kept_up_to_a_bound(tmp_path):
         ("> $LOGS_DIR/verifier/reward.txt", "reward_invalid", "reward.txt is empty"),
         ("echo yes > $LOGS_DIR/verifier/reward.txt", "reward_invalid", "not a number: 'yes'"),
         ("echo nan > $LOGS_DIR/verifier/reward.txt", "reward_invalid", "not finite: nan"),
-        ("mkdir $LOGS_DIR/verifier/reward.txt", "reward_invalid", "reward.txt is not a plain file"),
-        ("mkfifo $LOGS_DIR/verifier/reward.json", "reward_invalid", "reward.json is not a plain"),
-        ("ln -s none $LOGS_DIR/verifier/reward.txt", "reward_invalid", "reward.txt is not a plain"),
+        ("mkdir $LOGS_DIR/verifier/reward.txt", "reward_invalid", "reward.txt is a folder"),
+        ("mkfifo $LOGS_DIR/verifier/reward.json", "reward_invalid", "reward.json is a pipe"),
+        (
+            "ln -s none $LOGS_DIR/verifier/reward.txt",
+            "reward_invalid",
+            "reward.txt is a symbolic link",
+        ),
         (
             "echo 1 > mine; ln -s $PWD/mine $LOGS_DIR/verifier/reward.txt",
             "reward_invalid",
-            "reward.txt is not a plain",
+            "reward.txt is a symbolic link",
         ),
         ("yes 1 | head -c 65537 > $LOGS_DIR/verifier/reward.txt", "reward_invalid", "65536 bytes"),
+        ("printf '\\xff' > $LOGS_DIR/verifier/reward.txt", "reward_invalid", "is not text"),
+        ("echo inf > $LOGS_DIR/verifier/reward.txt", "reward_invalid", "not finite: inf"),
+        ("echo '{}' > $LOGS_DIR/verifier/reward.json", "reward_invalid", "without a number"),
+        (
+            'echo \'{"a":1,"b":1}\' > $LOGS_DIR/verifier/reward.json',
+            "reward_invalid",
+            "has a, b, but no 'reward'",
+        ),
         ("echo '{\"a\":{}}' > $LOGS_DIR/verifier/reward.json", "reward_invalid", "reward.json.a"),
     ],
 )
@@ -82,6 +94,48 @@ async def test_a_bad_json_reward_is_not_replaced_by_a_good_text_one(tmp_path):
     refusal = await Attempt(tmp_path, {"tests/test.sh": script}).refusal()
 
     assert "reward.json is not JSON" in str(refusal)
+
+
+async def test_the_form_that_was_not_read_is_said(tmp_path):
+    script = REWARD.format("0") + """echo '{"reward": 1}' > $LOGS_DIR/verifier/reward.json"""
+    attempt = Attempt(tmp_path, {"tests/test.sh": script})
+
+    await attempt.evaluate()
+
+    (issue,) = attempt.result.issues
+    assert (issue.severity, issue.code) == ("warning", "reward_twice")
+    assert "reward.txt was not read" in issue.message
+
+
+IN_IMAGE = {
+    "task.toml": '[verifier]\nuser = "scorer"\n[verifier.environment]\ndocker_image = "tests:1"',
+    "tests/test.sh": REWARD.format("0"),
+}
+
+
+@pytest.mark.parametrize("has_tests", [True, False])
+async def test_the_tests_of_a_verifiers_own_image_stay_as_they_are(tmp_path, has_tests):
+    """Fails where those of the host are laid over them, or where an image without any has none."""
+    attempt = Attempt(tmp_path, {**IN_IMAGE, "environment/of-the-task": ""})
+    prepared = await attempt.prepare()
+    attempt.session.shell("rm of-the-task; touch $LOGS_DIR/verifier/reward.json")
+    if has_tests:
+        attempt.session.shell(f"mkdir $TESTS_DIR; echo '{REWARD.format(1)}' > $TESTS_DIR/test.sh")
+
+    await attempt.score(prepared, evaluation_mode="fresh")
+
+    assert attempt.result.metrics == {"correct": has_tests}
+    assert "app/of-the-task" not in attempt.session.files()
+
+
+async def test_an_agents_own_session_never_has_the_tests_of_an_image(tmp_path):
+    attempt = Attempt(tmp_path, IN_IMAGE)
+    prepared = await attempt.prepare()
+    attempt.session.shell(f"mkdir $TESTS_DIR; echo '{REWARD.format(1)}' > $TESTS_DIR/test.sh")
+
+    await attempt.score(prepared, evaluation_mode="reuse")
+
+    assert attempt.result.metrics == {"correct": False}
 
 
 # What an agent may try, in the session that its work is scored in (cases.md 68).

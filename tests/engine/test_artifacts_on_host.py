@@ -164,3 +164,16 @@ async def test_two_artifacts_in_one_place_are_their_tasks_fault_before_it_runs(
 
     assert ran.issues("mixed") == [("fatal", "setup", "task_invalid")]
     assert ran.issues("fine") == []
+
+
+async def test_an_agents_start_file_of_bash_has_no_say_in_the_collection(tmp_path: Path) -> None:
+    start = tmp_path / "bashrc"
+    ran = await collected(
+        tmp_path,
+        'echo "cd /; mkdir() { false; }" > "$BASH_ENV"',
+        environment_params={"env_variables": {"BASH_ENV": str(start)}},
+        execution_params={"artifact_collect": [{"command": "mkdir out; pwd > out/where"}]},
+    )
+
+    assert ran.status == "completed"
+    assert (artifacts(ran) / "where").read_text().endswith("/app\n")

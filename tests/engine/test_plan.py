@@ -5,7 +5,8 @@ from typing import Any
 import attrs
 import pytest
 
-from agentcompass.engine.plan import check_plan, plan_record, resolve_plan
+from agentcompass.engine.plan import check_plan, resolve_plan
+from agentcompass.engine.plan_record import plan_record
 from agentcompass.errors import EnvironmentFailed, TaskInvalid
 from agentcompass.protocols import Capabilities
 from agentcompass.records.environment import (
@@ -122,6 +123,32 @@ def test_a_fresh_verifier_has_a_plan_of_its_own() -> None:
     assert plan.evaluation_environment.setup.image == "clean"
     assert plan.environment.setup.image == "task-image"
     assert plan.save_artifacts
+
+
+def test_a_verifier_with_an_image_of_its_own_has_nothing_of_the_agents_setup() -> None:
+    task = attrs.evolve(
+        TASK,
+        setup=EnvironmentSetup(build_context="/agent", workdir="/app"),
+        evaluation_setup=EnvironmentSetup(image="apart"),
+        evaluation_resources=Resources(cpu=2),
+        evaluation_env_variables={"A": "verifier", "B": "verifier"},
+    )
+    wish = EnvironmentSpec(id="docker", env_variables={"B": "user"})
+    own = planned(request(wish), task, mode="fresh").evaluation_environment
+
+    assert own is not None
+    assert own.setup == EnvironmentSetup(image="apart")
+    assert own.resources == Resources(cpu=2)
+    assert own.env_variables == {"A": "verifier", "B": "user"}
+
+
+def test_a_verifier_that_only_works_elsewhere_has_the_rest_of_the_agents_setup() -> None:
+    task = attrs.evolve(TASK, evaluation_setup=EnvironmentSetup(workdir="/v"))
+    own = planned(request(), task, mode="fresh").evaluation_environment
+
+    assert own is not None
+    assert (own.setup.image, own.setup.workdir) == (TASK.setup.image, "/v")
+    assert own.resources == TASK.resources
 
 
 def test_the_wish_for_a_mode_wins() -> None:

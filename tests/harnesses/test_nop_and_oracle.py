@@ -44,6 +44,18 @@ async def test_oracle_runs_the_solution_with_its_variables_and_no_deadline_of_it
     assert result.telemetry["env_seconds"] == 2.5
 
 
+async def test_a_solution_of_texts_is_written_where_a_folder_would_be():
+    texts = {"solve.sh": "git apply é", "reference.patch": ""}
+    session, result = await oracle(ExecResult(exit_code=0), solution_files=texts)
+
+    assert session.files == {
+        "/solution/solve.sh": "git apply é".encode(),
+        "/solution/reference.patch": b"",
+    }
+    assert len(session.asked) == 1
+    assert result.issues == []
+
+
 async def test_a_solution_that_fails_is_an_error_with_the_end_of_its_output():
     _, result = await oracle(
         ExecResult(exit_code=3, stdout="out", stderr="x" * 5000 + "no such file\n"),

@@ -1,0 +1,1 @@
+"""Public data sets here: where they lie, whether they are whole, how they are fetched."""
