@@ -5,54 +5,43 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any
 
 import attrs
 import trio
 
+from agentcompass.abilities import ChecksWishes, RunsItself
 from agentcompass.config.components import build_component, component_class, defaults
 from agentcompass.config.secrets import known_secrets
 from agentcompass.datasets.for_run import RunData, run_data
 from agentcompass.deadlines import CleanupClock
 from agentcompass.dependencies import require
-from agentcompass.engine.budget import PricesCalls
 from agentcompass.engine.job import Job, Store
 from agentcompass.engine.limits import Limits
 from agentcompass.engine.plan import asked_for
 from agentcompass.engine.planning import mode_fault
 from agentcompass.engine.retry import retry_policy
 from agentcompass.errors import ConfigInvalid, UsageError
+from agentcompass.model_choice import choose_model
 from agentcompass.plugin_edge import plugin_edge
-from agentcompass.protocols import (
-    Benchmark,
-    Capabilities,
-    ChecksWishes,
-    Environment,
-    Harness,
-    Model,
-    RunsItself,
-)
+from agentcompass.protocols import Benchmark, Capabilities, Environment, Harness
 from agentcompass.recipe_choice import choose_recipes
 from agentcompass.records.environment import (
     EnvironmentPlan,
     EnvironmentSetup,
     Resources,
 )
-from agentcompass.records.model import Usage
 from agentcompass.records.needs import Needs
 from agentcompass.records.progress import ProgressEvent
 from agentcompass.records.request import EnvironmentSpec, ProcessOptions, RunRequest
-from agentcompass.registry import Kind, is_own, known, load
+from agentcompass.registry import Kind, is_own, known
 from agentcompass.store.location import RunLocation, check_location, run_location
-from agentcompass.store.recorded_calls import RecordedCalls, open_recorded_calls
 from agentcompass.store.redact import Redactor
 from agentcompass.store.reuse_source import find_reuse_source
 from agentcompass.store.runs import open_run
 
 # The harness id of a benchmark that runs its own agent loop.
 NO_HARNESS = "none"
-# The protocol that needs no endpoint, whichever others a harness speaks.
-REPLAY = "replay"
 
 Listener = Callable[[ProgressEvent], None]
 
@@ -76,10 +65,7 @@ async def prepare_job(
     recipes = choose_recipes(request.execution.enabled_recipes, options.recipe_dirs)
     data = await _data(request, options, parts.benchmark)
     redactor = redactor or Redactor()
-    model = await _model(request, parts, redactor)
-    if model is not None:
-        await model.preflight()
-        _check_price(request, model)
+    model = await choose_model(request, parts.benchmark, parts.harness, redactor)
     location = run_location(Path(options.results_dir), request)
     await trio.to_thread.run_sync(check_location, location)
     redactor.learn(known_secrets(request, os.environ))
@@ -196,76 +182,6 @@ async def _data(
             install = options.auto_install_dependencies and own
             await require(f"data set {data.place.data_set.id!r}", needs, install=install)
     return data
-
-
-@runtime_checkable
-class TalksItself(Protocol):
-    """A harness whose program calls the model itself: nothing else sees, or answers, its calls."""
-
-    talks_itself: ClassVar[bool]
-
-
-async def _model(request: RunRequest, parts: _Parts, redactor: Redactor) -> Model | None:
-    if parts.harness is not None and not parts.harness.needs_model:
-        return None
-    if isinstance(parts.harness, TalksItself) and request.model.params.get("record"):
-        raise UsageError(
-            f"--model-params: record: harness {request.harness.id!r} runs a program that calls the"
-            " model itself, so that there is nothing to record"
-        )
-    protocol = _protocol(request, parts.harness)
-    recorded = None
-    if protocol == REPLAY:
-        recorded = await trio.to_thread.run_sync(_recorded_calls, request, redactor)
-    model: type[Model] = load("model", protocol)
-    return model(
-        request.model,
-        replies=parts.benchmark.replies if recorded is None else recorded,
-        connections=request.execution.task_concurrency,
-    )
-
-
-def _recorded_calls(request: RunRequest, redactor: Redactor) -> RecordedCalls | None:
-    """Those of the earlier run that is to be replayed; None where it is a script."""
-    path = request.model.params.get("path")
-    if not path or not isinstance(path, str) or not (where := Path(path).expanduser()).is_dir():
-        return None
-    return open_recorded_calls(where, request.benchmark.id, redactor)
-
-
-def _protocol(request: RunRequest, harness: Harness | None) -> str:
-    """The first wanted protocol that the harness speaks; with no wish, the harness's first."""
-    spoken = ("openai-chat", *known("model")) if harness is None else tuple(harness.protocols)
-    if not isinstance(harness, TalksItself):
-        spoken = tuple(dict.fromkeys((*spoken, REPLAY)))  # to who asks through us, all answer alike
-    wanted = request.model.api_protocol
-    names = (wanted,) if isinstance(wanted, str) else tuple(wanted)
-    names = tuple(name for name in names if name not in ("", "auto"))
-    if not names:
-        return spoken[0]
-    for name in names:
-        load("model", name)
-    chosen = next((name for name in names if name in spoken), None)
-    if chosen is None:
-        raise UsageError(
-            f"--model-api-protocol: harness {request.harness.id!r} speaks"
-            f" {', '.join(spoken)}, not {', '.join(names)}"
-        )
-    return chosen
-
-
-def _check_price(request: RunRequest, model: Model) -> None:
-    """Refuse a budget in dollars where no price is known: it could bound nothing."""
-    options = request.execution
-    budgets = {"attempt_budget": options.attempt_budget, "run_budget": options.run_budget}
-    asked = [name for name, budget in budgets.items() if budget.max_cost_usd is not None]
-    nothing = Usage(prompt_tokens=0, completion_tokens=0)
-    if asked and isinstance(model, PricesCalls) and model.cost(nothing) is None:
-        raise UsageError(
-            f"--execution-params: {asked[0]}.max_cost_usd cannot be held, since no price of model"
-            f" {request.model.id!r} is known; give it in US dollars for a million tokens:"
-            """ --model-params '{"prices": {"input": ..., "output": ...}}'"""
-        )
 
 
 def _opener(

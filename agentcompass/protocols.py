@@ -8,13 +8,12 @@ Coroutines are trio's; blocking work goes through `trio.to_thread.run_sync`.
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self
 
 import attrs
 
 from agentcompass.deadlines import CleanupClock
 from agentcompass.records.allowance import Allowance
-from agentcompass.records.data_set import DataSet
 from agentcompass.records.environment import (
     Capabilities as Capabilities,
 )
@@ -30,7 +29,7 @@ from agentcompass.records.metrics import MetricContract
 from agentcompass.records.model import Reply
 from agentcompass.records.plan import ExecutionPlan
 from agentcompass.records.progress import ProgressEvent
-from agentcompass.records.request import Aggregation, EnvironmentSpec, ModelSpec
+from agentcompass.records.request import Aggregation, ModelSpec
 from agentcompass.records.task import EvaluationMode, PreparedTask, RunResult, TaskSpec
 from agentcompass.records.unlisted import Unlisted
 
@@ -182,28 +181,6 @@ class Environment(Component, Protocol):
         ...
 
 
-@runtime_checkable
-class ChecksWishes(Protocol):
-    """An environment that can tell before a run whether it has what the user names."""
-
-    async def check(self, wish: EnvironmentSpec) -> None:
-        """Raise `UsageError` with the remedy for what can neither be found nor fetched."""
-        ...
-
-
-@runtime_checkable
-class LeavesResources(Protocol):
-    """An environment whose sandboxes can be found and closed by another process."""
-
-    async def left_over(self) -> Sequence[Mapping[str, Any]]:
-        """Every sandbox that can be found, `close_params` among what is known of each."""
-        ...
-
-    async def close_resource(self, close_params: Mapping[str, Any]) -> None:
-        """Remove a sandbox as its `close_params` say; one that is gone is fine."""
-        ...
-
-
 class Conversation(Protocol):
     """The model as one execution of one attempt talks to it."""
 
@@ -336,45 +313,6 @@ class Benchmark(Component, Protocol):
     ) -> None:
         """Score into `result.metrics`; raise `EvaluationFailed` where there is no verdict."""
         ...
-
-
-@runtime_checkable
-class RunsItself(Protocol):
-    """A benchmark with its own agent loop, for harness id `none`."""
-
-    async def run_task(self, session: Session, context: AgentContext, result: RunResult) -> None:
-        """As `Agent.run`."""
-
-
-@runtime_checkable
-class StartsAgents(Protocol):
-    """A benchmark that stands between engine and harness, as for tasks of several steps."""
-
-    def start_agent(
-        self, harness: Harness, session: Session, context: AgentContext
-    ) -> AbstractAsyncContextManager[Agent]:
-        """As `harness.start`."""
-
-
-@runtime_checkable
-class HasData(Protocol):
-    """A benchmark that loads from `data_dir / data_set.id`, which `run` fetches if it is not there.
-
-    Not where its parameter `download` is False; one that is told to look elsewhere has None.
-    """
-
-    data_set: DataSet | None
-
-
-@runtime_checkable
-class ChecksData(Protocol):
-    """A benchmark that can tell what is wrong with its data before a run."""
-
-    def check_data(self, directory: Path) -> Sequence[str]:
-        """Every fault of the data in `directory`, each naming its row and field; blocking.
-
-        Raises `UsageError` where there are none, with what was looked for.
-        """
 
 
 class Recipe(Component, Protocol):

@@ -19,30 +19,33 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "as_owner": frozenset(),
     "metrics": BASE | {"metrics"},
     "protocols": BASE | {"deadlines"},
+    "abilities": BASE | {"protocols"},
     "registry": BASE,
     "plugin_edge": BASE,
-    "datasets": BASE | {"datasets", "config", "registry", "protocols", "deadlines", "plugin_edge"},
+    "datasets": BASE
+    | {"datasets", "config", "registry", "protocols", "abilities", "deadlines", "plugin_edge"},
     "config": BASE | {"config", "registry", "protocols", "plugin_edge"},
     "progress": BASE | {"progress", "deadlines", "protocols", "store"},
     "store": BASE | {"store", "progress", "deadlines", "protocols", "as_owner", "_version"},
     "engine": BASE
-    | {"engine", "store", "progress", "metrics", "protocols", "deadlines"}
+    | {"engine", "store", "progress", "metrics", "protocols", "abilities", "deadlines"}
     | {"_version", "as_owner", "plugin_edge"},
     **{part: BASE | {part, "protocols", "deadlines"} for part in PLUG_INS},
     "environments": BASE | {"environments", "protocols", "deadlines", "as_owner"},
     "extending": frozenset({"benchmarks"}),
     "recipe_choice": BASE | {"config", "registry", "protocols", "plugin_edge"},
+    "model_choice": BASE | {"registry", "protocols", "abilities", "store"},
     "dependencies": BASE | {"deadlines"},
     "preflight": BASE
     | {"config", "engine", "store", "registry", "protocols", "deadlines", "preflight"}
-    | {"plugin_edge", "datasets", "recipe_choice", "dependencies"},
+    | {"abilities", "plugin_edge", "datasets", "recipe_choice", "model_choice", "dependencies"},
     "summarizing": BASE | {"config", "store", "metrics"},
     "exporting": BASE | {"exporting", "config", "store", "metrics", "summarizing"},
     "sdk": BASE
     | {"config", "engine", "store", "metrics", "protocols", "preflight", "progress", "deadlines"}
     | {"summarizing", "exporting"},
     "cli": BASE
-    | {"cli", "sdk", "config", "progress", "registry", "protocols", "_version"}
+    | {"cli", "sdk", "config", "progress", "registry", "protocols", "abilities", "_version"}
     | {"metrics", "store", "datasets", "deadlines"},
     "__main__": BASE | {"cli", "_version"},
     "__init__": BASE | {"_version", "sdk"},

@@ -7,10 +7,10 @@ from typing import Any
 import attrs
 import trio
 
+from agentcompass.abilities import LeavesResources
 from agentcompass.cli.output import tell
 from agentcompass.config.components import build_component
 from agentcompass.errors import AgentCompassError, EnvironmentFailed, UsageError
-from agentcompass.protocols import LeavesResources
 from agentcompass.registry import known
 from agentcompass.store.atomic import Disk
 from agentcompass.store.layout import RESOURCES

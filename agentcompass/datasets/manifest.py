@@ -4,9 +4,9 @@ import logging
 
 import attrs
 
+from agentcompass.abilities import HasData
 from agentcompass.config.components import component_class
 from agentcompass.errors import UsageError
-from agentcompass.protocols import HasData
 from agentcompass.records.data_set import DataSet
 from agentcompass.registry import known
 

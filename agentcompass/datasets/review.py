@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
+from agentcompass.abilities import ChecksData
 from agentcompass.config.components import build_component
 from agentcompass.datasets.check import differences
 from agentcompass.datasets.manifest import Listed
 from agentcompass.datasets.place import Place, read_marker
 from agentcompass.errors import DataUnavailable
 from agentcompass.plugin_edge import plugin_edge
-from agentcompass.protocols import ChecksData
 
 
 def review(listed: Listed, place: Place) -> list[str]:

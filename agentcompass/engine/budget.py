@@ -2,10 +2,11 @@
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import attrs
 
+from agentcompass.abilities import PricesCalls
 from agentcompass.errors import BudgetExhausted
 from agentcompass.protocols import Conversation, Model
 from agentcompass.records.model import Reply, Spent, Usage
@@ -86,15 +87,6 @@ def attempt_account(budget: Budget) -> Account:
 def run_account(budget: Budget, *, replayed: bool = False) -> Account:
     """The account of all that one run executes itself."""
     return Account(name="run_budget", code=RUN_CODE, budget=budget, replayed=replayed)
-
-
-@runtime_checkable
-class PricesCalls(Protocol):
-    """A model that knows what its calls cost."""
-
-    def cost(self, usage: Usage) -> float | None:
-        """US dollars for the tokens of one call; None where no price is known."""
-        ...
 
 
 @attrs.define(eq=False, kw_only=True)

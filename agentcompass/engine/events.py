@@ -1,8 +1,8 @@
 """The events of one run and of one task, in the form of docs/run-directory.md."""
 
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Mapping
+from typing import Any
 
 import attrs
 
@@ -28,15 +28,6 @@ def emit_run(run: Run, event: str, *, status: str | None = None, **payload: Any)
 def emit_traffic(run: Run, traffic: EndpointTraffic) -> None:
     """Emit how an endpoint takes the calls of the run's model."""
     emit_run(run, "model_traffic", **attrs.asdict(traffic))
-
-
-@runtime_checkable
-class TellsTraffic(Protocol):
-    """A model that tells how its endpoint takes the calls."""
-
-    def listen(self, tell: Callable[[EndpointTraffic], None]) -> None:
-        """Tell what changes from when it is entered on; `tell` never blocks and never raises."""
-        ...
 
 
 @attrs.define(eq=False)

@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager
 
 import attrs
 
+from agentcompass.abilities import RunsItself, StartsAgents
 from agentcompass.deadlines import deadline
 from agentcompass.engine.artifacts import download_artifacts, run_collect_commands
 from agentcompass.engine.budget import CountedConversation, ExecutionAllowance
@@ -15,14 +16,7 @@ from agentcompass.engine.recording import conversation_of
 from agentcompass.engine.results import evaluation_checkpoint
 from agentcompass.engine.sessions import open_session
 from agentcompass.errors import ExecutionError, HarnessFailed, PhaseTimeout, StoreError
-from agentcompass.protocols import (
-    Agent,
-    AgentContext,
-    Harness,
-    RunsItself,
-    Session,
-    StartsAgents,
-)
+from agentcompass.protocols import Agent, AgentContext, Harness, Session
 
 Evaluate = Callable[[Execution, Permit, Session | None], Awaitable[None]]
 

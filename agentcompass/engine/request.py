@@ -13,8 +13,9 @@ import attrs
 import trio
 
 from agentcompass._version import __version__
+from agentcompass.abilities import TellsTraffic
 from agentcompass.deadlines import CleanupClock, cleanup
-from agentcompass.engine.events import TellsTraffic, emit_run, emit_traffic
+from agentcompass.engine.events import emit_run, emit_traffic
 from agentcompass.engine.job import Job, Run
 from agentcompass.engine.ledger import Ledger
 from agentcompass.engine.limits import limit_text
@@ -91,7 +92,7 @@ async def run_request(job: Job, run_task: RunTask) -> Outcome:
         directory=store.directory,
         run_id=store.run_id,
         total_tasks=len(ledger.tasks),
-        applied_recipes=tuple(r.id for r in job.recipes if r.id in run.recipes),
+        applied_recipes=tuple(r.id for r in run.job.recipes if r.id in run.recipes),
         reuse=reuse_record(run),
         spent=run.account.record(),
     )
