@@ -134,8 +134,7 @@ async def async_summary(
         spell=spell,
     )
     result = await trio.to_thread.run_sync(work, abandon_on_cancel=dry_run)
-    paths = {"run_dir": str(directory), **_paths(RunLayout(directory))}
-    return {**result, "paths": paths, "dry_run": dry_run}
+    return {**result, "paths": _run_paths(directory), "dry_run": dry_run}
 
 
 def export_run(**settings: Any) -> Mapping[str, str]:
@@ -228,9 +227,13 @@ def _result(job: Job, outcome: Outcome) -> dict[str, Any]:
         },
         "metrics": unstructure(outcome.report),
         "summary": summary_mapping(outcome.report),
-        "paths": _paths(RunLayout(outcome.directory)),
+        "paths": _run_paths(outcome.directory),
         "applied_recipes": list(outcome.applied_recipes),
     }
+
+
+def _run_paths(directory: Path) -> Mapping[str, str]:
+    return {"run_dir": str(directory), **_paths(RunLayout(directory))}
 
 
 def _paths(layout: RunLayout) -> Mapping[str, str]:

@@ -155,3 +155,4 @@ def test_the_same_settings_can_be_run_again(tmp_path: Path) -> None:
     assert settings == before
     assert first["metrics"] == second["metrics"]
     assert first["paths"]["output_dir"] != second["paths"]["output_dir"]
+    assert first["paths"]["run_dir"] == first["paths"]["output_dir"]

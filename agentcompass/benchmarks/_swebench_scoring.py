@@ -94,7 +94,10 @@ class Scoring:
             return without_tests("patch_not_applied")
         log = await self._run_tests()
         result.artifacts["test_output"] = _bounded(log)
-        return await grade(self.row, self.evaluation, log=log, changed=changed)
+        verdict = await grade(self.row, self.evaluation, log=log, changed=changed)
+        if verdict.reason == "no_test_results":
+            result.add_issue(_no_results())
+        return verdict
 
     async def _changed(self) -> str | None:
         """The lines of the patch that name files; None where the patch is empty."""
@@ -135,6 +138,16 @@ def _incomplete(faults: str) -> Issue:
         phase="collect",
         code="patch_incomplete",
         message=f"some of what the agent left is not in its patch: {faults.strip()[:500]}",
+    )
+
+
+def _no_results() -> Issue:
+    return Issue(
+        severity="warning",
+        phase="evaluate",
+        code="no_test_results",
+        message="the log has no result of any test, which officially counts as not resolved; it is"
+        " in artifacts.test_output of the result",
     )
 
 

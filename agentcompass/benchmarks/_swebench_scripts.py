@@ -123,7 +123,8 @@ def _commands(repo: str, version: str) -> Commands:
 
 
 def _parser(name: str) -> str:
-    if name.removeprefix("parse_log_") not in _table()["parsers"]:
+    prefix, parsers = "parse_log_", _table()["parsers"]
+    if not name.startswith(prefix) or name.removeprefix(prefix) not in parsers:
         raise LookupError(f"log_parser {name!r} is none of swebench 5.0.2")
     return name
 

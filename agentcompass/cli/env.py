@@ -51,6 +51,8 @@ async def close_env(folder: Path | None, close_all: bool, ids: tuple[str, ...]) 
         raise UsageError(
             f"--id: {', '.join(unknown)} is not open here; see `agentcompass env list`"
         )
+    if close_all and not found:
+        tell("nothing to close")
     chosen = [entry for name, entry in found.items() if close_all or name in ids]
     return await _close([entry for entry in chosen if ids or not _in_use(entry)], len(chosen))
 

@@ -1,7 +1,7 @@
 """The result of a run on stdout: what was measured, what is missing, and where it is."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,15 @@ def show_result(result: Mapping[str, Any], directory: Path | None) -> None:
     if "spent" in metadata:
         emit(_spent(metadata["spent"]))
     if result.get("evaluation_failed"):
-        emit("No official score: some tasks ended with a FATAL issue; values are for reference.")
+        emit(_no_score(series))
     if directory is not None:
         emit(f"Run directory: {directory}")
+
+
+def _no_score(series: Sequence[Mapping[str, Any]]) -> str:
+    text = "No official score: some tasks ended with a FATAL issue"
+    is_any = any(entry.get("reference_value") is not None for entry in series)
+    return f"{text}; values are for reference." if is_any else f"{text}."
 
 
 def _reuse(metadata: Mapping[str, Any]) -> str:

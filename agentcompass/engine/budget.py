@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from agentcompass.abilities import PricesCalls
-from agentcompass.errors import BudgetExhausted
+from agentcompass.errors import BudgetExhausted, ModelFailed
 from agentcompass.protocols import Conversation, Model
 from agentcompass.records.model import Reply, Spent, Usage
 from agentcompass.records.request import Budget
@@ -41,7 +41,8 @@ def _exact(dollars: float) -> float:
 class Account:
     """What was spent on one budget, by its name; `refused` once something was not begun for it.
 
-    `replayed` is what calls took once, and nobody pays for again.
+    `replayed` is what calls took once, and nobody pays for again. `answered` and `failed` count the
+    calls that harnesses made of their conversations.
     """
 
     name: str
@@ -50,6 +51,13 @@ class Account:
     spent: Spent = Spent()
     refused: bool = False
     replayed: bool = False
+    answered: int = 0
+    failed: int = 0
+
+    @property
+    def got_no_answer(self) -> bool:
+        """Whether the model was called and every call failed."""
+        return self.failed > 0 and self.answered == 0
 
     @property
     def fault(self) -> str | None:
@@ -119,6 +127,12 @@ class ExecutionAllowance:
             account.spent = account.spent.changed(self._noted, spent)
         self._noted = spent
 
+    def count(self, *, answered: bool) -> None:
+        """Note that a call of the conversation has ended."""
+        for account in self.accounts:
+            account.answered += answered
+            account.failed += not answered
+
     def check(self) -> None:
         """Raise `BudgetExhausted` where nothing more may be spent."""
         for account in self.accounts:
@@ -145,7 +159,7 @@ class CountedConversation:
         """See `protocols.Conversation`."""
         self.allowance.check()
         try:
-            reply = await self.conversation.complete(messages, tools=tools)
+            reply = await self._complete(messages, tools)
             usage = reply.usage
             self._without_usage += usage.prompt_tokens is None or usage.completion_tokens is None
             self._without_cost += usage.cost_usd is None
@@ -156,6 +170,17 @@ class CountedConversation:
     def spent(self) -> Mapping[str, Any]:
         """What the calls so far took, as telemetry."""
         return self.conversation.spent()
+
+    async def _complete(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
+    ) -> Reply:
+        try:
+            reply = await self.conversation.complete(messages, tools=tools)
+        except ModelFailed:
+            self.allowance.count(answered=False)
+            raise
+        self.allowance.count(answered=True)
+        return reply
 
     def _so_far(self) -> Spent:
         sums = self.conversation.spent()

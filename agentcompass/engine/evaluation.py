@@ -60,8 +60,12 @@ async def _open_verifier(
 
 async def _restore(execution: Execution, session: Session) -> None:
     entries = () if execution.manifest is None else execution.manifest.entries
-    if not any(entry.status == "collected" for entry in entries):
-        message = "the fresh verifier was given nothing of the agent's: no artifact was collected"
+    # Where a provider makes the implicit folder, an empty one is collected.
+    if not any(entry.status == "collected" and entry.file_count for entry in entries):
+        message = (
+            "the fresh verifier was given nothing of the agent's: no artifact with a file in it was"
+            " collected; the task's artifacts declare what to restore"
+        )
         execution.warn("evaluate", "nothing_restored", message)
     await restore_artifacts(execution, session)
 

@@ -1,6 +1,7 @@
 """What a request knows of its tasks, and what that comes to at its end."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import attrs
@@ -11,6 +12,13 @@ from agentcompass.errors import StoreError
 from agentcompass.metrics.observations import TaskObservations
 from agentcompass.records.reuse import TakenOver
 from agentcompass.records.task import TaskSpec
+
+# From the heaviest severity, and how the last line of a run names it.
+_ISSUES: Mapping[str, str] = {
+    "fatal": "FATAL issues",
+    "error": "errors",
+    "warning": "warnings",
+}
 
 
 @attrs.define(eq=False)
@@ -34,6 +42,17 @@ class Ledger:
     def pending(self) -> list[int]:
         """The places of the tasks that are still to be run."""
         return [i for i, task in enumerate(self.tasks) if task.task_id not in self.observed]
+
+    @property
+    def outcome(self) -> str:
+        """The error of the run, and how many tasks had an issue, each by its heaviest."""
+        heaviest = Counter(map(_heaviest, self.observed.values()))
+        tasks = [
+            f"{count} task{'' if count == 1 else 's'} with {kind}"
+            for severity, kind in _ISSUES.items()
+            if (count := heaviest[severity])
+        ]
+        return "; ".join([*filter(None, [self.error]), *tasks]) or "no error"
 
     def add_finished(self, taken_over: dict[str, TakenOver]) -> None:
         """Count what earlier runs finished as if it had been run, and keep no more of it."""
@@ -77,4 +96,9 @@ class Ledger:
 
 
 def _is_fatal(task: TaskObservations) -> bool:
-    return any(attempt.severity == "fatal" for attempt in task.attempts.values())
+    return _heaviest(task) == "fatal"
+
+
+def _heaviest(task: TaskObservations) -> str:
+    severities = {attempt.severity for attempt in task.attempts.values()}
+    return next((severity for severity in _ISSUES if severity in severities), "")

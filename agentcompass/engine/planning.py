@@ -13,6 +13,9 @@ from agentcompass.records.task import EvaluationMode, TaskSpec
 
 log = logging.getLogger(__name__)
 
+# A task has a Dockerfile for those who build; its files are laid out without it too.
+_BUILD = frozenset({"build_context", "build_timeout_seconds"})
+
 
 def plan_task(run: Run, task: TaskSpec) -> ExecutionPlan:
     """The plan; raises an `ExecutionError` for what only this task needs and cannot have."""
@@ -48,10 +51,11 @@ def mode_fault(benchmark: Benchmark, mode: EvaluationMode | None) -> str:
 
 def _say_ignored(run: Run, provider: str, fields: frozenset[str]) -> None:
     """Say once of each field that tasks describe and the provider does not give."""
-    new = sorted(fields - run.said)
+    new = fields - run.said
     run.said.update(new)
-    if new:
-        log.warning("%s ignores what tasks say of: %s", provider, ", ".join(new))
+    for level, names in ((logging.INFO, new & _BUILD), (logging.WARNING, new - _BUILD)):
+        if names:
+            log.log(level, "%s ignores what tasks say of: %s", provider, ", ".join(sorted(names)))
 
 
 def bare_plan(job: Job, task: TaskSpec) -> ExecutionPlan:

@@ -32,6 +32,10 @@ from agentcompass.records.task import TaskSpec
 
 # Writing metrics and summary is not cleanup of what runs, so it has a bound of its own.
 FINAL_WRITE_SECONDS = 60.0
+NO_ANSWER = (
+    "no model call got an answer; check --model-base-url (model_base_url), the name of the model"
+    " and its key"
+)
 
 log = logging.getLogger(__name__)
 
@@ -193,7 +197,9 @@ async def _finish(run: Run, ledger: Ledger) -> MetricReport:
         if spent := run.account.record().get("spent"):
             text = ", ".join(f"{name} {number}" for name, number in spent.items())
             log.info("model calls took %s", text, extra=FILE_ONLY)
-        log.info("run %s: %s; %s", ledger.status, overview(report), ledger.error or "no error")
+        if run.account.got_no_answer and not run.account.replayed:
+            log.warning(NO_ANSWER)
+        log.info("run %s: %s; %s", ledger.status, overview(report), ledger.outcome)
         payload: Mapping[str, str] = {"error": ledger.error} if ledger.error else {}
         emit_run(run, "run_finished", status=ledger.status, **payload)
     return report

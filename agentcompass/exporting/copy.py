@@ -17,6 +17,7 @@ from agentcompass.store.layout import RunLayout
 from agentcompass.summarizing.recorded import Recorded, read_run
 from agentcompass.summarizing.report import report_on
 
+_UNFINISHED = {"cancelled": "was cancelled", "timed_out": "timed out"}
 _PLAN_EVENT = b'"execution_plan_resolved"'
 
 
@@ -39,8 +40,8 @@ def _check_whole(run: Recorded, directory: Path) -> None:
     if run.info.schema_version != RUN_INFO_SCHEMA:
         raise UsageError(f"{directory}: the peer cannot summarize {run.info.schema_version}")
     if run.info.status not in ("completed", "failed"):
-        status = run.info.status or "not ended"
-        raise UsageError(f"{directory}: the run has {status}; --reuse completes it in a new one")
+        how = _UNFINISHED.get(str(run.info.status), "has not ended")
+        raise UsageError(f"{directory}: the run {how}; --reuse completes it in a new one")
     report_on(run, {})  # leaves out what is readable and does not count
     if fault := _fault(run):
         raise UsageError(f"{directory}: the copy would lack a task: {fault}")

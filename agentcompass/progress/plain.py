@@ -69,6 +69,7 @@ class PlainLines:
         ended = f"{board.status.replace('_', ' ')} after {duration(board.elapsed(now))}"
         finished = f"{board.finished} of {board.total} tasks finished"
         failed = f", {board.failed} failed" if board.failed else ""
+        failed += f", {board.with_errors} with errors" if board.with_errors else ""
         waits = sum(traffic.waits for traffic in board.traffic.values())
         waited = f", {waits} waits for the model" if waits else ""
         return f"{ended}: {finished}{failed}{waited}{error}"

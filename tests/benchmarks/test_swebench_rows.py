@@ -94,8 +94,8 @@ def test_rows_are_read_from_every_kind_of_file(folder: Path) -> None:
         ({"eval_script": f"{END}\n{START}", "log_parser": "p"}, ": eval_script lacks the marks"),
         ({"eval_script": f"{START}{END}", "log_parser": "p"}, ": eval_script lacks the marks"),
         (
-            {"eval_script": f"{START}\n{END}", "log_parser": "p"},
-            ": log_parser 'p' is none of swebench 5.0.2",
+            {"eval_script": f"{START}\n{END}", "log_parser": "pytest"},
+            ": log_parser 'pytest' is none of swebench 5.0.2",
         ),
         ({"image": " "}, ": image ' ' is not a text without white space"),
         ({"problem_statement": "half \ud83d"}, ": problem_statement has half a character"),

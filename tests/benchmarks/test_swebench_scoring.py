@@ -15,6 +15,7 @@ from agentcompass.protocols import Session
 from agentcompass.records.task import PreparedTask, RunResult, TaskSpec
 from tests.benchmarks.local_session import a_plan
 from tests.benchmarks.swebench_projects import CALC, Made, write_rows
+from tests.benchmarks.test_swebench_grading import needs_package
 from tests.contract.environment import HOST_PROCESS, opened
 
 
@@ -119,6 +120,19 @@ async def test_tests_that_print_without_end_are_cut_off(tmp_path: Path, made: Ma
 
     assert (result.metrics, result.extra) == ({"correct": False}, {"verdict": "tests_cut_off"})
     assert size == 32 * 2**20
+
+
+@needs_package
+async def test_a_log_without_any_result_is_a_warning(tmp_path: Path, made: Made) -> None:
+    prints = "echo No module named pytest"
+    async with an_attempt(made, tmp_path, eval_script=_script(prints)) as attempt:
+        await attempt.session.write(PATCH, made.patches["fix"].encode())
+        result = await attempt.score()
+
+    assert (result.metrics, result.extra) == ({"correct": False}, {"verdict": "no_test_results"})
+    assert [(issue.severity, issue.code) for issue in result.issues] == [
+        ("warning", "no_test_results")
+    ]
 
 
 async def test_a_patch_that_runs_finds_no_later_commits_either(tmp_path: Path, made: Made) -> None:

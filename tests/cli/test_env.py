@@ -53,3 +53,11 @@ def test_a_damaged_entry_is_named_and_in_nobodys_way(tmp_path):
     for ended in (listed, closed):
         assert "one.json" in ended.err
         assert "may be deleted" in ended.err
+
+
+def test_closing_all_where_nothing_is_open_says_so(tmp_path):
+    (tmp_path / "results").mkdir()
+    closed = call("env", "close", "results", "--all", toys=tmp_path, cwd=tmp_path)
+
+    assert closed.code == 0
+    assert "nothing to close" in closed.err

@@ -36,9 +36,10 @@ def test_the_example_of_a_file_is_one(tmp_path):
     page = (DOCS / "configuration.md").read_text(encoding="utf-8")
     (tmp_path / "config.yaml").write_text(page.partition("```yaml")[2].partition("```")[0])
 
-    shown = effective_configuration((), {}, cwd=tmp_path, environ={"MY_TOKEN": "t"}).tree
+    shown = effective_configuration((), {}, cwd=tmp_path, environ={"HOME": "/home/me"}).tree
 
-    assert shown["benchmarks"]["task_directory"]["sample_ids"] == ["fix-tests", "0644"]
+    variables = shown["environments"]["host_process"]["env_variables"]
+    assert variables["RELEASE"] == "1.10"
 
 
 @pytest.mark.parametrize("section", SECTIONS)

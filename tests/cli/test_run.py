@@ -8,6 +8,7 @@ from asyncclick.testing import CliRunner
 
 from agentcompass.cli.app import commands
 from agentcompass.cli.options import RUN_OPTIONS
+from agentcompass.cli.result import show_result
 from agentcompass.cli.run import run
 from agentcompass.config.keywords import KEYWORDS
 from tests.cli.fake_evaluate import evaluate
@@ -50,6 +51,14 @@ async def test_a_failed_run_names_its_fatal_issues(invoke):
         "one#1 setup environment_failed: no room",
         "Error: Final FATAL issues",
     ]
+
+
+def test_a_failed_run_without_any_value_tells_of_none(capsys):
+    show_result({"evaluation_failed": True, "metrics": {"series": [{"value": None}]}}, None)
+    out = capsys.readouterr().out
+
+    assert "No official score: some tasks ended with a FATAL issue.\n" in out
+    assert "for reference" not in out
 
 
 async def test_a_run_out_of_time_shows_what_had_finished(invoke):

@@ -112,7 +112,7 @@ def test_the_sdk_returns_what_the_command_shows(peer):
         *("evaluation_failed", "metadata", "metrics", "summary", "paths", "markdown", "dry_run"),
     }
     assert result["dry_run"]
-    assert result["paths"]["run_dir"] == str(peer)
+    assert result["paths"]["run_dir"] == result["paths"]["output_dir"] == str(peer)
     assert result["summary"]["metrics"] == {"correct.native@1": 0.6}
     assert result["metadata"]["status"] == "completed"
 

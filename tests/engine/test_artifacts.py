@@ -1,6 +1,7 @@
 """What becomes of artifacts in a run: on record when they fail, unchanged when they are scored."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from agentcompass.engine.tree import run_job
@@ -104,3 +105,23 @@ async def test_what_has_changed_since_is_refused_before_the_first_upload(tmp_pat
     assert (issue.severity, issue.phase, issue.code) == ("fatal", "evaluate", "artifacts_invalid")
     assert "artifact '/app/out' has changed: its sha256" in issue.message
     assert result.metrics == {}
+
+
+class WithEmptyFolder(Fakes):
+    """Has the implicit folder in every session, as Docker does, and nothing in it."""
+
+    async def open(self, request: SessionRequest) -> FakeSession:
+        session = await super().open(request)
+        with TemporaryDirectory() as folder:
+            await session.upload(Path(folder), "/logs/artifacts")
+        return session
+
+
+@on_virtual_time
+async def test_an_empty_folder_that_was_collected_is_nothing_for_a_verifier(tmp_path: Path) -> None:
+    empty = await ran(tmp_path / "empty", WithEmptyFolder(FakeScript()))
+    work = await ran(tmp_path / "work", Fakes(FakeScript(files=WORK)))
+
+    assert states(empty)[0] == "collected"
+    assert [issue.code for issue in empty.issues] == ["nothing_restored"]
+    assert not work.issues

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agentcompass.engine.request import NO_ANSWER
 from tests.loopback import Act, Server, answer, cut, serve
 from tests.whole_runs import Ran, read, run, runs, submits
 
@@ -155,3 +156,24 @@ async def test_text_that_is_no_unicode_costs_neither_the_attempt_nor_the_run(
         if path.is_file():
             path.read_text(encoding="utf-8")
     assert read(ran.directory / "progress.json")["completed_tasks"] == 1
+
+
+async def test_a_run_whose_model_never_answered_says_so_and_counts_its_errors(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO"):
+        ran, _ = await talk(tmp_path, refusal(404, "not_found"))
+
+    assert ran.status == "completed"
+    assert NO_ANSWER in caplog.messages
+    assert caplog.messages[-1].endswith("; 1 task with errors")
+
+
+async def test_a_run_with_one_answer_is_not_told_to_check_its_endpoint(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO"):
+        await talk(tmp_path, runs("true"), refusal(404, "not_found"))
+
+    assert NO_ANSWER not in caplog.messages
+    assert caplog.messages[-1].endswith("; 1 task with errors")

@@ -20,8 +20,8 @@ def blocks(page):
 
 def test_the_recipe_of_the_page_is_a_folder_of_recipes(tmp_path):
     (tmp_path / "__init__.py").write_text(blocks("recipes.md")[0])
-    (recipe,) = choose_recipes(["starter_big"], [str(tmp_path)])
-    task = TaskSpec(task_id="t", category="big")
+    (recipe,) = choose_recipes(["starter_debugging"], [str(tmp_path)])
+    task = TaskSpec(task_id="t", category="debugging")
     plan = ExecutionPlan(
         task_id="t",
         benchmark="starter",

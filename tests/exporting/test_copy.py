@@ -138,7 +138,14 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
         "the peer cannot summarize agentcompass.run_info.v2",
     ),
     "killed": (lambda run: change(run / "run_info.json", status="absent"), "the run has not ended"),
-    "timed out": (lambda run: change(run / "run_info.json", status="timed_out"), "has timed_out"),
+    "timed out": (
+        lambda run: change(run / "run_info.json", status="timed_out"),
+        "the run timed out",
+    ),
+    "cancelled": (
+        lambda run: change(run / "run_info.json", status="cancelled"),
+        "the run was cancelled",
+    ),
     "a corrupt task": (corrupt, "the copy would lack a task: "),
     "an unfit task": (unlike_its_run, "task 't1' has k=2"),
     "an unfinished task": (lambda run: shutil.rmtree(task_of(run)), "'t1' did not finish"),

@@ -60,7 +60,10 @@ def test_a_small_run_has_a_line_for_each_moment():
         "[1/3] t0: completed",
         "[2/3] t1: completed with errors",
         "[3/3] t2: failed (1 failed so far)",
-        "failed after 1 min 10 s: 3 of 3 tasks finished, 1 failed: Final FATAL issues",
+        (
+            "failed after 1 min 10 s: 3 of 3 tasks finished, 1 failed, 1 with errors: Final FATAL"
+            " issues"
+        ),
     ]
 
 
