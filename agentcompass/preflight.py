@@ -42,7 +42,7 @@ from agentcompass.registry import known, load
 from agentcompass.store.location import RunLocation, check_location, run_location
 from agentcompass.store.recorded_calls import RecordedCalls, open_recorded_calls
 from agentcompass.store.redact import Redactor
-from agentcompass.store.reuse_source import find_reuse_source
+from agentcompass.store.reuse_source import check_named_source, find_reuse_source
 from agentcompass.store.runs import open_run
 
 # The harness id of a benchmark that runs its own agent loop.
@@ -81,6 +81,7 @@ async def prepare_job(
         _check_price(request, model)
     location = run_location(Path(options.results_dir), request)
     await trio.to_thread.run_sync(check_location, location)
+    await trio.to_thread.run_sync(check_named_source, location, request)
     redactor.learn(known_secrets(request, os.environ))
     return Job(
         request=request,

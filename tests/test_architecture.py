@@ -17,13 +17,17 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "records": BASE,
     "deadlines": BASE,
     "as_owner": frozenset(),
+    "groups": frozenset(),
+    "loops": BASE,
     "metrics": BASE | {"metrics"},
     "protocols": BASE | {"deadlines"},
     "registry": BASE,
     "plugin_edge": BASE,
     "config": BASE | {"config", "registry", "protocols", "plugin_edge"},
     "progress": BASE | {"progress", "deadlines", "protocols", "store"},
-    "store": BASE | {"store", "progress", "deadlines", "protocols", "as_owner", "_version"},
+    "store": BASE
+    | {"store", "progress", "deadlines", "protocols", "as_owner", "_version"}
+    | {"groups"},
     "engine": BASE
     | {"engine", "store", "progress", "metrics", "protocols", "deadlines"}
     | {"_version", "as_owner", "plugin_edge"},
@@ -34,14 +38,19 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     | {"plugin_edge"},
     "summarizing": BASE | {"config", "store", "metrics"},
     "exporting": BASE | {"exporting", "config", "store", "metrics", "summarizing"},
+    "evaluating": BASE | {"engine", "metrics", "preflight", "protocols", "store"},
+    "launching": BASE | {"config", "engine", "evaluating", "preflight", "protocols", "store"},
     "sdk": BASE
-    | {"config", "engine", "store", "metrics", "protocols", "preflight", "progress", "deadlines"}
+    | {"config", "store", "protocols", "progress", "evaluating", "launching", "loops"}
     | {"summarizing", "exporting"},
+    "embedding": BASE
+    | {"config", "engine", "progress", "protocols", "preflight", "registry"}
+    | {"evaluating", "groups", "loops"},
     "cli": BASE
     | {"cli", "sdk", "config", "progress", "registry", "protocols", "_version"}
-    | {"metrics", "store"},
+    | {"metrics", "store", "evaluating", "launching"},
     "__main__": BASE | {"cli", "_version"},
-    "__init__": BASE | {"_version", "sdk"},
+    "__init__": BASE | {"_version", "embedding", "sdk"},
 }
 
 PURE = ("records", "metrics", "config/merge.py", "engine/retry.py", "progress/tracker.py")
