@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from agentcompass._version import __version__
 
 if TYPE_CHECKING:
+    from agentcompass.embedding import Evaluation, open_evaluation
     from agentcompass.errors import (
         AgentCompassError,
         ConfigInvalid,
@@ -18,15 +19,25 @@ if TYPE_CHECKING:
         UsageError,
     )
     from agentcompass.records.issue import Issue
+    from agentcompass.records.orchestration import (
+        OrchestrationDefaults,
+        OrchestrationResult,
+        OrchestrationSpec,
+        RequestOutcome,
+        RunRequestSpec,
+        RunRuntimeSpec,
+    )
     from agentcompass.records.plan import ExecutionPlan
-    from agentcompass.records.progress import ProgressEvent
+    from agentcompass.records.progress import EventsDropped, ProgressEvent
     from agentcompass.records.request import RunRequest
     from agentcompass.records.task import PreparedTask, RunResult, TaskSpec
     from agentcompass.sdk import (
         async_export_run,
+        async_launch,
         async_run_evaluation,
         async_summary,
         export_run,
+        launch,
         run_evaluation,
         summary,
     )
@@ -35,29 +46,41 @@ __all__ = [
     "AgentCompassError",
     "ConfigInvalid",
     "DependencyMissing",
+    "Evaluation",
+    "EventsDropped",
     "ExecutionPlan",
     "Issue",
+    "OrchestrationDefaults",
+    "OrchestrationResult",
+    "OrchestrationSpec",
     "PreparedTask",
     "ProgressEvent",
     "RequestCancelled",
     "RequestError",
     "RequestFailed",
+    "RequestOutcome",
     "RequestTimeout",
     "RunRequest",
+    "RunRequestSpec",
     "RunResult",
+    "RunRuntimeSpec",
     "TaskSpec",
     "UnknownComponent",
     "UsageError",
     "__version__",
     "async_export_run",
+    "async_launch",
     "async_run_evaluation",
     "async_summary",
     "export_run",
+    "launch",
+    "open_evaluation",
     "run_evaluation",
     "summary",
 ]
 
 _HOMES = {
+    "embedding": ("Evaluation", "open_evaluation"),
     "errors": (
         "AgentCompassError",
         "ConfigInvalid",
@@ -70,15 +93,25 @@ _HOMES = {
         "UsageError",
     ),
     "records.issue": ("Issue",),
+    "records.orchestration": (
+        "OrchestrationDefaults",
+        "OrchestrationResult",
+        "OrchestrationSpec",
+        "RequestOutcome",
+        "RunRequestSpec",
+        "RunRuntimeSpec",
+    ),
     "records.plan": ("ExecutionPlan",),
-    "records.progress": ("ProgressEvent",),
+    "records.progress": ("EventsDropped", "ProgressEvent"),
     "records.request": ("RunRequest",),
     "records.task": ("PreparedTask", "RunResult", "TaskSpec"),
     "sdk": (
         "async_export_run",
+        "async_launch",
         "async_run_evaluation",
         "async_summary",
         "export_run",
+        "launch",
         "run_evaluation",
         "summary",
     ),

@@ -1,8 +1,14 @@
-"""A plug-in that is asked before a run: what it raises becomes one line that names it."""
+"""A plug-in that is asked outside any attempt: what it raises becomes one line that names it."""
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+)
+from typing import Any
 
 from agentcompass.errors import AgentCompassError, PluginFailed
 
@@ -24,6 +30,22 @@ def plugin_edge(what: str) -> Iterator[None]:
         leaf = _leaf(error)
         reason = (str(leaf).strip().splitlines() or [""])[0]
         raise PluginFailed(f"{what}: {type(leaf).__name__}: {reason}".rstrip(": ")) from error
+
+
+@asynccontextmanager
+async def plugin_context(
+    what: str, hold: Callable[[], AbstractAsyncContextManager[Any]]
+) -> AsyncIterator[None]:
+    """Hold what a plug-in offers for the body; what opening or closing it raises is its fault.
+
+    What the body raises passes.
+    """
+    async with AsyncExitStack() as stack:
+        with plugin_edge(what):
+            await stack.enter_async_context(hold())
+        yield
+        with plugin_edge(what):
+            await stack.aclose()
 
 
 def _leaf(error: BaseException) -> BaseException:

@@ -37,7 +37,7 @@ from agentcompass.records.request import EnvironmentSpec, ProcessOptions, RunReq
 from agentcompass.registry import Kind, is_own, known
 from agentcompass.store.location import RunLocation, check_location, run_location
 from agentcompass.store.redact import Redactor
-from agentcompass.store.reuse_source import find_reuse_source
+from agentcompass.store.reuse_source import check_named_source, find_reuse_source
 from agentcompass.store.runs import open_run
 
 # The harness id of a benchmark that runs its own agent loop.
@@ -68,6 +68,7 @@ async def prepare_job(
     model = await choose_model(request, parts.benchmark, parts.harness, redactor)
     location = run_location(Path(options.results_dir), request)
     await trio.to_thread.run_sync(check_location, location)
+    await trio.to_thread.run_sync(check_named_source, location, request)
     redactor.learn(known_secrets(request, os.environ))
     return Job(
         request=request,

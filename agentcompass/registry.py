@@ -80,15 +80,23 @@ def is_own(kind: Kind, component_id: str) -> bool:
     return component_id in _BUILT_IN[kind]
 
 
+def path_of(kind: Kind, component_id: str) -> str | None:
+    """The dotted path of one component, None where it is not known.
+
+    A built-in one is found at once; the others cost a look at all that is installed.
+    """
+    return _BUILT_IN[kind].get(component_id) or known(kind).get(component_id)
+
+
 def load(kind: Kind, component_id: str) -> type[Any]:
     """The class of a component, imported now.
 
     Raises `UnknownComponent` with the known ids, or `DependencyMissing` where an import fails.
     """
-    paths = known(kind)
-    if component_id not in paths:
-        raise UnknownComponent(_unknown(kind, component_id, paths))
-    module, _, name = paths[component_id].partition(":")
+    path = path_of(kind, component_id)
+    if path is None:
+        raise UnknownComponent(_unknown(kind, component_id, known(kind)))
+    module, _, name = path.partition(":")
     try:
         return getattr(import_module(module), name)  # type: ignore[no-any-return]
     except ModuleNotFoundError as error:

@@ -7,32 +7,36 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import attrs
 import trio
 
 from agentcompass.config.keywords import config_paths
+from agentcompass.config.orchestration import resolve_orchestration
+from agentcompass.config.outline import written_in_python
 from agentcompass.config.resolve import resolve_run
 from agentcompass.config.secrets import known_in, known_secrets
-from agentcompass.engine.job import Job
-from agentcompass.engine.limits import set_provider_limits
-from agentcompass.engine.request import Outcome
-from agentcompass.engine.tree import run_job
-from agentcompass.errors import RequestFailed, RequestTimeout, UsageError
+from agentcompass.errors import UsageError
+from agentcompass.evaluating import evaluate, paths
 from agentcompass.exporting.attempts import Source
 from agentcompass.exporting.write import write_export
-from agentcompass.metrics.summary import summary_mapping
-from agentcompass.preflight import prepare_job
+from agentcompass.launching import orchestrate
+from agentcompass.loops import refuse_inside_a_loop, require_trio
 from agentcompass.progress.console import console_logging
 from agentcompass.progress.terminal import terminal
 from agentcompass.protocols import Reporter
-from agentcompass.records.convert import unstructure
+from agentcompass.records.orchestration import (
+    OrchestrationResult,
+    OrchestrationSpec,
+    RequestOutcome,
+)
 from agentcompass.records.progress import ProgressEvent
-from agentcompass.records.request import ProcessOptions, RunRequest
 from agentcompass.store.layout import RunLayout
 from agentcompass.store.redact import Redactor
 from agentcompass.summarizing.summarize import summarize
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +50,7 @@ def run_evaluation(
     `UsageError` before anything is created, `RequestFailed` for final FATAL issues and
     `RequestTimeout` past the request's deadline; both carry the `result`.
     """
-    _refuse_inside_a_loop("run_evaluation")
+    refuse_inside_a_loop("run_evaluation")
     return trio.run(partial(async_run_evaluation, on_progress=on_progress, **settings))
 
 
@@ -57,7 +61,7 @@ async def async_run_evaluation(
 
     Progress and log records go to stderr, unless `progress` is `none`.
     """
-    _require_trio("run_evaluation")
+    require_trio("async_run_evaluation", "run_evaluation")
     listeners = _listeners(on_progress)
     resolved = resolve_run(settings, cwd=Path.cwd(), environ=os.environ)
     options = resolved.options
@@ -70,38 +74,64 @@ async def async_run_evaluation(
             return await evaluate(resolved.request, options, reporters=reporters, redactor=redactor)
 
 
-async def evaluate(
-    request: RunRequest,
-    options: ProcessOptions,
+def launch(
+    orchestration: OrchestrationSpec | Mapping[str, Any],
     *,
-    reporters: Sequence[Reporter] = (),
-    on_open: Callable[[Path], None] | None = None,
-    redactor: Redactor | None = None,
-) -> dict[str, Any]:
-    """Run a resolved request; `on_open` is told its run directory. Raises as `run_evaluation`.
+    on_progress: Callable[[ProgressEvent], None] | None = None,
+    on_request_finished: Callable[[RequestOutcome], None] | None = None,
+    **settings: Any,
+) -> OrchestrationResult:
+    """Run several requests on one pool of slots and return how each of them ended.
 
-    `redactor` learns what turns out to be secret, for what the caller itself shows.
+    The keywords are the options of `agentcompass launch` with underscores (docs/sdk.md). A request
+    that fails is told in the result and ends no other. Raises `ConfigInvalid` with the faults of
+    all requests, before anything is created.
     """
-    set_provider_limits(options.provider_limits, options.env_open_qps)
-    job = await prepare_job(
-        request,
-        options,
-        listeners=[reporter.emit for reporter in reporters],
-        on_open=on_open,
-        redactor=redactor,
+    refuse_inside_a_loop("launch")
+    work = partial(
+        async_launch,
+        orchestration,
+        on_progress=on_progress,
+        on_request_finished=on_request_finished,
+        **settings,
     )
-    outcome = await run_job(job)
-    result = _result(job, outcome)
-    if outcome.status == "timed_out":
-        raise RequestTimeout(outcome.error or "request deadline exceeded", result=result)
-    if outcome.status == "failed":
-        raise RequestFailed(outcome.error or "request failed", result=result)
-    return result
+    return trio.run(work)
+
+
+async def async_launch(
+    orchestration: OrchestrationSpec | Mapping[str, Any],
+    *,
+    on_progress: Callable[[ProgressEvent], None] | None = None,
+    on_request_finished: Callable[[RequestOutcome], None] | None = None,
+    **settings: Any,
+) -> OrchestrationResult:
+    """`launch` on the trio run of the caller, whose cancellation it honours.
+
+    Progress and log records go to stderr, unless `progress` is `none`. `on_request_finished` is
+    told of every request, also of those that a cancellation ends.
+    """
+    require_trio("async_launch", "launch")
+    listeners = _listeners(on_progress)
+    ended = _callback("on_request_finished", on_request_finished).emit
+    written = written_in_python(orchestration)
+    resolved = resolve_orchestration(written, settings, cwd=Path.cwd(), environ=os.environ)
+    if resolved.options.progress == "none":
+        return await orchestrate(resolved, reporters=listeners, ended=[ended])
+    redactor = Redactor()
+    options = resolved.options
+    async with terminal(options.progress, sys.stderr, requests=resolved.names) as display:
+        with console_logging(display.say, options.log_level, redactor):
+            return await orchestrate(
+                resolved,
+                reporters=[display, *listeners],
+                ended=[display.ended, ended],
+                redactor=redactor,
+            )
 
 
 def summary(**settings: Any) -> dict[str, Any]:
     """Make the report of a run directory anew; the keywords are those of `async_summary`."""
-    _refuse_inside_a_loop("summary")
+    refuse_inside_a_loop("summary")
     return trio.run(partial(async_summary, **settings))
 
 
@@ -122,7 +152,7 @@ async def async_summary(
     messages. Raises `UsageError` for what is no run or no such parameter, and `StoreError` where
     nothing can be written.
     """
-    _require_trio("summary")
+    require_trio("async_summary", "summary")
     directory = Path.cwd() / run_dir
     work = partial(
         summarize,
@@ -134,12 +164,13 @@ async def async_summary(
         spell=spell,
     )
     result = await trio.to_thread.run_sync(work, abandon_on_cancel=dry_run)
-    return {**result, "paths": _run_paths(directory), "dry_run": dry_run}
+    found = {"run_dir": str(directory), **paths(RunLayout(directory))}
+    return {**result, "paths": found, "dry_run": dry_run}
 
 
 def export_run(**settings: Any) -> Mapping[str, str]:
     """Write a run for another program; the keywords are those of `async_export_run`."""
-    _refuse_inside_a_loop("export_run")
+    refuse_inside_a_loop("export_run")
     return trio.run(partial(async_export_run, **settings))
 
 
@@ -163,87 +194,33 @@ async def async_export_run(
     )
     work = partial(write_export, source, Path.cwd() / output, form=format, spell=spell)
     written = await trio.to_thread.run_sync(work)
-    copied = _paths(RunLayout(written)) if format == "peer" else {}
+    copied = paths(RunLayout(written)) if format == "peer" else {}
     return {"output": str(written), **copied}
 
 
 @attrs.define(eq=False)
-class _Callback:
+class _Callback(Generic[T]):
     """A caller's function as a reporter; what it raises is the caller's and costs it the rest."""
 
-    function: Callable[[ProgressEvent], None] | None
+    name: str
+    function: Callable[[T], None] | None
 
-    def emit(self, event: ProgressEvent) -> None:
+    def emit(self, told: T) -> None:
         """Tell the caller, unless it failed before."""
         if self.function is not None:
             try:
-                self.function(event)
+                self.function(told)
             except Exception:
                 self.function = None
-                log.exception("on_progress failed and is not called any more; the run goes on")
+                log.exception("%s failed and is not called any more; the run goes on", self.name)
 
 
 def _listeners(on_progress: Callable[[ProgressEvent], None] | None) -> list[Reporter]:
-    if on_progress is None:
-        return []
-    if not callable(on_progress) or inspect.iscoroutinefunction(on_progress):
-        raise UsageError(f"on_progress: expected a function that is not async, got {on_progress!r}")
-    return [_Callback(on_progress)]
+    return [] if on_progress is None else [_callback("on_progress", on_progress)]
 
 
-def _refuse_inside_a_loop(name: str) -> None:
-    try:
-        trio.lowlevel.current_task()
-    except RuntimeError:
-        return
-    raise UsageError(f"{name}() cannot run inside trio; await async_{name}() there")
-
-
-def _require_trio(name: str) -> None:
-    try:
-        trio.lowlevel.current_task()
-    except RuntimeError:
-        raise UsageError(
-            f"async_{name}() runs on trio; in another event loop call {name}() in a thread"
-        ) from None
-
-
-def _result(job: Job, outcome: Outcome) -> dict[str, Any]:
-    """What the SDK returns (docs/sdk.md)."""
-    request = job.request
-    return {
-        "evaluation_failed": outcome.report.evaluation_failed,
-        "metadata": {
-            "model": request.model.id,
-            "benchmark": request.benchmark.id,
-            "harness": request.harness.id,
-            "environment": request.environment.id,
-            "status": outcome.status,
-            "run_id": outcome.run_id,
-            "total_tasks": outcome.total_tasks,
-            **unstructure(outcome.reuse),
-            **outcome.spent,
-            "evaluation_params": job.redactor.record(dict(request.benchmark.params)),
-        },
-        "metrics": unstructure(outcome.report),
-        "summary": summary_mapping(outcome.report),
-        "paths": _run_paths(outcome.directory),
-        "applied_recipes": list(outcome.applied_recipes),
-    }
-
-
-def _run_paths(directory: Path) -> Mapping[str, str]:
-    return {"run_dir": str(directory), **_paths(RunLayout(directory))}
-
-
-def _paths(layout: RunLayout) -> Mapping[str, str]:
-    return {
-        "output_dir": str(layout.directory),
-        "run_info": str(layout.run_info),
-        "params": str(layout.params),
-        "metrics_json": str(layout.metrics),
-        "summary_md": str(layout.summary),
-        "progress_json": str(layout.progress),
-        "progress_jsonl": str(layout.events),
-        "log_file": str(layout.log),
-    }
+def _callback(name: str, function: Callable[[T], None] | None) -> _Callback[T]:
+    is_function = callable(function) and not inspect.iscoroutinefunction(function)
+    if function is not None and not is_function:
+        raise UsageError(f"{name}: expected a function that is not async, got {function!r}")
+    return _Callback(name, function)

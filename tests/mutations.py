@@ -38,7 +38,8 @@ MUTATIONS = (
     Mutation(
         "test_whoever_waits_has_a_full_provider_or_no_free_slot",
         "engine/limits.py",
-        """        if limiter is not None:
+        """        if provider is not None:
+            limiter = _provider(provider).limiter
             await limiter.acquire_on_behalf_of(self)
             self._held_provider = limiter
         try:
@@ -50,7 +51,8 @@ MUTATIONS = (
 """,
         """        await self._limits.slots.acquire_on_behalf_of(self)
         self._holds_slot = True
-        if limiter is not None:
+        if provider is not None:
+            limiter = _provider(provider).limiter
             await limiter.acquire_on_behalf_of(self)
             self._held_provider = limiter
 """,
@@ -169,6 +171,27 @@ MUTATIONS = (
         if mine is not None:
             mine.release_on_behalf_of(self)
 """,
+    ),
+    Mutation(
+        "test_whatever_is_changed_while_it_runs_properties",
+        "engine/limits.py",
+        "        while self.is_paused or permit.is_too_many:",
+        "        while permit.is_too_many:",
+        tests="tests/engine/test_pausing.py",
+    ),
+    Mutation(
+        "test_a_provider_limit_that_is_set_counts_those_who_were_let_in_without_one",
+        "engine/limits.py",
+        "        while self.is_paused or permit.is_too_many:",
+        "        while self.is_paused:",
+        tests="tests/engine/test_pausing.py",
+    ),
+    Mutation(
+        "test_slots_and_providers_are_held_and_nothing_waits_that_could_run",
+        "engine/starting.py",
+        "        limits.room.set()\n",
+        "        pass\n",
+        tests="tests/engine/test_orchestration.py",
     ),
     Mutation(
         "test_nothing_waits_unstarted_that_could_run",

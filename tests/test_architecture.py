@@ -17,6 +17,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "records": BASE,
     "deadlines": BASE,
     "as_owner": frozenset(),
+    "groups": frozenset(),
+    "loops": BASE,
     "metrics": BASE | {"metrics"},
     "protocols": BASE | {"deadlines"},
     "abilities": BASE | {"protocols"},
@@ -26,7 +28,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     | {"datasets", "config", "registry", "protocols", "abilities", "deadlines", "plugin_edge"},
     "config": BASE | {"config", "registry", "protocols", "plugin_edge"},
     "progress": BASE | {"progress", "deadlines", "protocols", "store"},
-    "store": BASE | {"store", "progress", "deadlines", "protocols", "as_owner", "_version"},
+    "store": BASE
+    | {"store", "progress", "deadlines", "protocols", "as_owner", "_version"}
+    | {"groups"},
     "engine": BASE
     | {"engine", "store", "progress", "metrics", "protocols", "abilities", "deadlines"}
     | {"_version", "as_owner", "plugin_edge"},
@@ -41,14 +45,19 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     | {"abilities", "plugin_edge", "datasets", "recipe_choice", "model_choice", "dependencies"},
     "summarizing": BASE | {"config", "store", "metrics"},
     "exporting": BASE | {"exporting", "config", "store", "metrics", "summarizing"},
+    "evaluating": BASE | {"engine", "metrics", "preflight", "protocols", "store"},
+    "launching": BASE | {"config", "engine", "evaluating", "preflight", "protocols", "store"},
     "sdk": BASE
-    | {"config", "engine", "store", "metrics", "protocols", "preflight", "progress", "deadlines"}
+    | {"config", "store", "protocols", "progress", "evaluating", "launching", "loops"}
     | {"summarizing", "exporting"},
+    "embedding": BASE
+    | {"config", "engine", "progress", "protocols", "preflight", "registry"}
+    | {"evaluating", "groups", "loops"},
     "cli": BASE
     | {"cli", "sdk", "config", "progress", "registry", "protocols", "abilities", "_version"}
-    | {"metrics", "store", "datasets", "deadlines"},
+    | {"metrics", "store", "datasets", "deadlines", "evaluating", "launching"},
     "__main__": BASE | {"cli", "_version"},
-    "__init__": BASE | {"_version", "sdk"},
+    "__init__": BASE | {"_version", "embedding", "sdk"},
 }
 
 PURE = ("records", "metrics", "config/merge.py", "engine/retry.py", "progress/tracker.py")

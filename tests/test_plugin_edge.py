@@ -3,6 +3,7 @@
 import logging
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,16 @@ from asyncclick.testing import CliRunner, Result
 
 from agentcompass import async_run_evaluation
 from agentcompass.cli.app import commands
-from agentcompass.config.components import build_component, members
+from agentcompass.config.components import build_component, component_class, members
 from agentcompass.errors import PluginFailed, UsageError
-from agentcompass.plugin_edge import plugin_edge
+from agentcompass.plugin_edge import plugin_context, plugin_edge
 from agentcompass.protocols import Benchmark, Environment, Harness
 from agentcompass.registry import known
-from tests.whole_runs import write_tasks
+from tests.whole_runs import read, write_tasks
 
 _MODULE = """
+import contextlib
+
 import attrs
 from agentcompass.benchmarks.starter import Starter
 from agentcompass.environments.fake import FakeConfig, FakeEnvironment
@@ -116,6 +119,39 @@ async def test_a_fault_of_a_providers_preflight_is_one_line(invoke: Invoke) -> N
     assert ended.exit_code == 2
 
 
+RUNNING_FAULTS = {
+    "def running(self, *, keep): raise OddError('no daemon')": "OddError: no daemon",
+    """@contextlib.asynccontextmanager
+    async def running(self, *, keep):
+        raise OddError('no daemon')
+        yield""": "OddError: no daemon",
+    """@contextlib.asynccontextmanager
+    async def running(self, *, keep):
+        yield
+        raise OddError('not closed')""": "OddError: not closed",
+}
+
+
+@pytest.mark.parametrize("code", RUNNING_FAULTS)
+async def test_a_fault_of_a_provider_around_a_run_fails_the_run_in_one_line(
+    invoke: Invoke, tmp_path: Path, code: str
+) -> None:
+    ended = await invoke(environment=code, env="oddbox")
+
+    told = f"environment 'oddbox': running: {RUNNING_FAULTS[code]}"
+    assert ended.stderr.splitlines()[-1] == f"Error: {told}", ended.stderr
+    assert ended.exit_code == 1
+    (path,) = tmp_path.glob("results/**/run_info.json")
+    info = read(path)
+    assert (info["status"], info["error"]) == ("failed", f"PluginFailed: {told}")
+
+
+async def test_an_error_inside_is_no_fault_of_the_plugin_around_it() -> None:
+    with pytest.raises(KeyError):
+        async with plugin_context("environment 'x'", nullcontext):
+            raise KeyError("ours")
+
+
 async def test_a_provider_that_lacks_a_method_is_told_which(invoke: Invoke) -> None:
     ended = await invoke(environment="running = property()", env="oddbox")
 
@@ -123,6 +159,22 @@ async def test_a_provider_that_lacks_a_method_is_told_which(invoke: Invoke) -> N
         "Error: environment 'oddbox' lacks running; see agentcompass.protocols\n"
     )
     assert ended.exit_code == 2
+
+
+def test_a_built_in_component_is_found_without_reading_what_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every installed package is a file to read, for each component of each request."""
+    (tmp_path / "broken-1.dist-info").mkdir()
+    (tmp_path / "broken-1.dist-info" / "METADATA").write_text("Name: broken\nVersion: 1\n")
+    (tmp_path / "broken-1.dist-info" / "entry_points.txt").write_text(
+        "[agentcompass.harnesses]\nno pair\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises((TypeError, ValueError)):
+        known("harness")
+
+    assert component_class("harness", "nop").id == "nop"
 
 
 async def test_a_module_of_the_standard_library_is_not_to_be_installed(invoke: Invoke) -> None:

@@ -12,9 +12,11 @@ from agentcompass.cli.config import config
 from agentcompass.cli.data import data
 from agentcompass.cli.env import env
 from agentcompass.cli.export import export
+from agentcompass.cli.launch import launch
 from agentcompass.cli.list import list_components
 from agentcompass.cli.output import degrade_to_escapes, tell
 from agentcompass.cli.run import run
+from agentcompass.cli.status import status
 from agentcompass.cli.summary import summary
 from agentcompass.errors import AgentCompassError
 
@@ -49,6 +51,8 @@ async def commands() -> None:
 
 
 commands.add_command(run)
+commands.add_command(launch)
+commands.add_command(status)
 commands.add_command(summary)
 commands.add_command(export)
 commands.add_command(list_components)

@@ -2,14 +2,16 @@
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import fill, indent
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import asyncclick as click
 
 if TYPE_CHECKING:
     from agentcompass.config.docs import Row
+    from agentcompass.config.json_schema import Form
 
 from agentcompass.cli.list import KINDS
 from agentcompass.cli.output import emit
@@ -31,12 +33,14 @@ async def config() -> None:
 @click.option("--benchmark", multiple=True, metavar="ID", help="Show this one; repeatable.")
 @click.option("--harness", multiple=True, metavar="ID", help="Show this one; repeatable.")
 @click.option("--env", multiple=True, metavar="ID", help="Show this one; repeatable.")
+@click.option("--origins", is_flag=True, help="Tell of each value the file and line, or default.")
 @click.option("--format", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
 async def show(
     files: tuple[str, ...],
     benchmark: tuple[str, ...],
     harness: tuple[str, ...],
     env: tuple[str, ...],
+    origins: bool,
     format: str,
 ) -> None:
     """Print the effective configuration: built-in defaults, the user's file, the project's, PATHs.
@@ -45,7 +49,6 @@ async def show(
     by id, those ids, with their defaults.
     """
     from agentcompass.config.show import effective_configuration
-    from agentcompass.config.yaml_text import dump
 
     ids: dict[Kind, tuple[str, ...]] = {
         "benchmark": benchmark,
@@ -54,10 +57,7 @@ async def show(
     }
     found = effective_configuration(files, ids, cwd=Path.cwd(), environ=os.environ)
     shown = Redactor(found.secrets).record(found.tree)
-    if format == "json":
-        emit(json.dumps(shown, indent=2, ensure_ascii=False))
-    else:
-        emit(dump(shown).rstrip("\n"))
+    emit(_shown(shown, found.origins if origins else None, format))
 
 
 @config.command()
@@ -73,6 +73,39 @@ async def docs(kind: str, id: str) -> None:
         emit(f"\n{found.details}")
     emit("")
     emit("\n\n".join(_entry(row) for row in found.rows) or "It has no parameters.")
+
+
+@config.command()
+@click.argument("file", type=click.Choice(["config", "orchestration"]), default="config")
+@click.option(
+    "--format",
+    type=click.Choice(["yaml", "json"]),
+    default="yaml",
+    show_default=True,
+    help="Of the files to check: in YAML text may stand unquoted.",
+)
+async def schema(file: str, format: "Form") -> None:
+    """Print the JSON Schema (2020-12) of FILE, a configuration or one for `launch`, for editors.
+
+    It knows the components that are installed here. Whatever a run accepts, it accepts.
+    """
+    from agentcompass.config.json_schema import configuration_schema, orchestration_schema
+
+    make = configuration_schema if file == "config" else orchestration_schema
+    emit(_json(make(format)))
+
+
+def _shown(tree: Mapping[str, Any], origins: Mapping[str, Any] | None, format: str) -> str:
+    from agentcompass.config.annotated import as_list, as_yaml
+    from agentcompass.config.yaml_text import dump
+
+    if format == "json":
+        return _json(tree if origins is None else as_list(tree, origins))
+    return dump(tree).rstrip("\n") if origins is None else as_yaml(tree, origins)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def _entry(row: "Row") -> str:

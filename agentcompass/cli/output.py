@@ -17,12 +17,12 @@ def degrade_to_escapes() -> None:
             reconfigure(errors="backslashreplace")
 
 
-def emit(text: str) -> None:
+def emit(text: str) -> bool:
     """Write lines of the result; a reader that has gone away does not make a command fail.
 
-    Raises `StoreError` where they cannot be written.
+    Returns False if it has just gone away. Raises `StoreError` where they cannot be written.
     """
-    _write(sys.stdout, f"{text}\n")
+    return _write(sys.stdout, f"{text}\n")
 
 
 def tell(text: str) -> None:
@@ -70,9 +70,9 @@ def _is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def _write(stream: TextIO | None, text: str) -> None:
+def _write(stream: TextIO | None, text: str) -> bool:
     if stream is None:
-        return
+        return True
     try:
         stream.write(text)
         stream.flush()
@@ -81,3 +81,5 @@ def _write(stream: TextIO | None, text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         if stream is sys.stdout and not isinstance(error, BrokenPipeError):
             raise StoreError(f"standard output cannot be written: {error.strerror}") from error
+        return False
+    return True

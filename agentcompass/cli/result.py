@@ -8,7 +8,7 @@ from typing import Any
 from agentcompass.cli.output import emit, emit_table
 from agentcompass.progress.text import visible
 
-_HEADERS = ("Metric", "Value", "Evaluated", "Missing", "Errors", "Tasks")
+HEADERS = ("Metric", "Value", "Evaluated", "Missing", "Errors", "Tasks")
 _NAMED_ISSUES = 5
 
 
@@ -20,7 +20,7 @@ def show_result(result: Mapping[str, Any], directory: Path | None) -> None:
     emit(visible(f"{parts} on {where}: {status}"))
     series = result.get("metrics", {}).get("series", ())
     if series:
-        emit_table(_HEADERS, [_row(entry) for entry in series])
+        emit_table(HEADERS, [series_row(entry) for entry in series])
     if "reused_from" in metadata:
         emit(_reuse(metadata))
     if "spent" in metadata:
@@ -73,7 +73,8 @@ def _issues_of(task_file: Path) -> Iterator[str]:
                 yield visible(f"{about}: {_first_line(issue.get('message'))}")
 
 
-def _row(series: Mapping[str, Any]) -> tuple[str, ...]:
+def series_row(series: Mapping[str, Any]) -> tuple[str, ...]:
+    """One series of a report, under `HEADERS`."""
     counts = series.get("counts", {})
     total, evaluated = counts.get("total", 0), counts.get("evaluated", 0)
     numbers = (evaluated, total - evaluated, counts.get("error", 0), total)

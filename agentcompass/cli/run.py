@@ -36,6 +36,15 @@ async def run(ctx: click.Context, /, **values: Any) -> None:
 
 def keywords(values: Mapping[str, Any]) -> dict[str, Any]:
     """The options that were given, as keywords of `run_evaluation`."""
+    given = given_options(values)
+    if "reuse" in given:
+        given["reuse_run_id"] = given["reuse"] or None
+        given["reuse"] = True
+    return given
+
+
+def given_options(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given; those that take a provider as one mapping."""
     given = {name: value for name, value in values.items() if value not in (None, ())}
     for name, option in (
         ("provider_limits", "--provider-limit"),
@@ -43,9 +52,6 @@ def keywords(values: Mapping[str, Any]) -> dict[str, Any]:
     ):
         if name in given:
             given[name] = as_mapping(given[name], option)
-    if "reuse" in given:
-        given["reuse_run_id"] = given["reuse"] or None
-        given["reuse"] = True
     return given
 
 
@@ -60,6 +66,6 @@ def spelling(command: click.Command) -> Callable[[str], str]:
 
 
 def _evaluate() -> Any:
-    from agentcompass.sdk import evaluate
+    from agentcompass.evaluating import evaluate
 
     return evaluate

@@ -46,6 +46,7 @@ MEANINGS: Mapping[tuple[type[Any], str], str] = {
 
 UNITS: Mapping[str, str] = {
     "build_timeout_seconds": "s",
+    "cpu": "cores",
     "memory_mb": "MB",
     "storage_mb": "MB",
 }

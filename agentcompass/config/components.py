@@ -12,7 +12,7 @@ from agentcompass.plugin_edge import plugin_edge
 from agentcompass.protocols import Analyzer, Benchmark, Environment, Harness, Recipe
 from agentcompass.records.convert import structure_settings
 from agentcompass.records.request import EnvironmentSpec
-from agentcompass.registry import PLANNED, Kind, known, load
+from agentcompass.registry import PLANNED, Kind, known, load, path_of
 
 NO_HARNESS = "none"  # the id that lets a benchmark run its own agent loop
 
@@ -31,7 +31,7 @@ def component_class(kind: Kind, component_id: str) -> type[Any]:
     Raises `UsageError`: an id that is not known, a package that is missing, or a module that
     cannot be imported, with the reason in one line.
     """
-    where = known(kind).get(component_id, component_id)
+    where = path_of(kind, component_id) or component_id
     with plugin_edge(f"{kind} {component_id!r} ({where}) cannot be imported"):
         return load(kind, component_id)
 

@@ -11,6 +11,7 @@ import attrs
 from agentcompass.config.common_help import MEANINGS, UNITS
 from agentcompass.config.components import component_class
 from agentcompass.config.environment import COMMON
+from agentcompass.config.section_help import SECTION_MEANINGS
 from agentcompass.records.convert import unstructure
 from agentcompass.records.request import EnvironmentSpec, ModelSpec
 from agentcompass.registry import Kind
@@ -77,12 +78,23 @@ def _field_rows(owner: type[Any], fields: Any, prefix: str) -> Iterator[Row]:
             field=prefix + field.name,
             type=type_text(kind),
             default=_default_text(field),
-            unit=field.metadata.get("unit") or UNITS.get(field.name, ""),
-            meaning=field.metadata.get("help") or MEANINGS.get((owner, field.name), ""),
+            unit=unit_of(field),
+            meaning=meaning_of(owner, field),
         )
-        for member in _members(kind):
+        for member in members_of(kind):
             if attrs.has(member):
                 yield from _field_rows(member, attrs.fields(member), f"{prefix}{field.name}.")
+
+
+def unit_of(field: "attrs.Attribute[Any]") -> str:
+    """The unit of a parameter; empty where there is none to tell."""
+    return str(field.metadata.get("unit") or UNITS.get(field.name, ""))
+
+
+def meaning_of(owner: type[Any], field: "attrs.Attribute[Any]") -> str:
+    """What a parameter means, from its field or from the tables of those that layers share."""
+    said = field.metadata.get("help") or MEANINGS.get((owner, field.name))
+    return str(said or SECTION_MEANINGS.get((owner, field.name), ""))
 
 
 def type_text(kind: Any) -> str:
@@ -101,7 +113,8 @@ def type_text(kind: Any) -> str:
     return "object"
 
 
-def _members(kind: Any) -> tuple[Any, ...]:
+def members_of(kind: Any) -> tuple[Any, ...]:
+    """The members of a union, or the type itself."""
     return get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
 
 

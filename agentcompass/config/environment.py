@@ -15,7 +15,7 @@ COMMON = tuple(
 
 # Spellings that are read as well: the peer's, and the short form of the one field of a setup
 # that nearly every use needs.
-_ALIASES: Mapping[str, tuple[str, ...]] = {
+ALIASES: Mapping[str, tuple[str, ...]] = {
     "image": ("setup", "image"),
     "evaluation_environment_mode": ("evaluation_mode",),
     "baseline_network_policy": ("network_policy",),
@@ -28,10 +28,11 @@ def spelled_out(setting: Setting, faults: list[str]) -> Setting:
     if not isinstance(setting.value, Mapping):
         return setting
     params = dict(setting.value)
-    for alias, path in _ALIASES.items():
+    for alias, path in ALIASES.items():
         if alias not in params:
             continue
         value = params.pop(alias)
+        setting = setting.also_at((*setting.path, *path), (*setting.path, alias))
         if not _put(params, path, value):
             faults.append(f"{setting.label}: {alias} and {'.'.join(path)} are the same; give one")
     return attrs.evolve(setting, value=params)

@@ -43,11 +43,15 @@ class Gathered:
         """The secret values of the settings and of the process's environment."""
         return known_in(self.tree) | known_in(dict(self.environ))
 
+    def told(self) -> list[str]:
+        """Every fault once, without the secrets of the settings."""
+        secrets = self.secrets() if self.faults else frozenset()
+        return [masked(fault, secrets) for fault in dict.fromkeys(self.faults)]
+
     def check(self) -> None:
-        """Raise `ConfigInvalid` if there is any fault, without the secrets of its settings."""
+        """Raise `ConfigInvalid` if there is any fault."""
         if self.faults:
-            secrets = self.secrets()
-            raise ConfigInvalid([masked(fault, secrets) for fault in dict.fromkeys(self.faults)])
+            raise ConfigInvalid(self.told())
 
 
 def gather(
@@ -60,14 +64,28 @@ def gather(
 ) -> Gathered:
     """Read the files that apply and the keywords in `values`; `ids` are the chosen components."""
     faults = [f"{spell(name)}: unknown keyword" for name in sorted(values.keys() - KEYWORDS)]
-    given = keyword_settings(values, ids, spell)
-    files = config_files(config_paths(values), cwd=cwd, environ=environ)
+    given = [expand(each, environ, faults) for each in keyword_settings(values, ids, spell)]
+    files = configured(config_paths(values), cwd, environ, faults)
+    return gathered([*files, *given], faults, environ)
+
+
+def configured(
+    config_path: Sequence[str], cwd: Path, environ: Mapping[str, str], faults: list[str]
+) -> list[Setting]:
+    """The settings of every file that applies."""
+    files = config_files(config_path, cwd=cwd, environ=environ)
     found = [setting for file in files for setting in file_settings(file, faults)]
-    ready = (_ready(expand(setting, environ, faults), faults) for setting in (*found, *given))
-    settings = [setting for setting in ready if setting is not None]
-    tree = combine(settings)
-    faults.extend(section_faults(tree, settings))
-    return Gathered(settings=settings, tree=tree, faults=faults, environ=environ)
+    return [expand(setting, environ, faults) for setting in found]
+
+
+def gathered(
+    settings: Sequence[Setting], faults: list[str], environ: Mapping[str, str]
+) -> Gathered:
+    """The settings, in the order in which they win; their references are read already."""
+    ready = [setting for each in settings if (setting := _ready(each, faults)) is not None]
+    tree = combine(ready)
+    faults.extend(section_faults(tree, ready))
+    return Gathered(settings=ready, tree=tree, faults=faults, environ=environ)
 
 
 def _ready(setting: Setting, faults: list[str]) -> Setting | None:

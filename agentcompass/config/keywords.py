@@ -69,6 +69,14 @@ def keyword_settings(
     ]
 
 
+def keyword_place(where: str, keyword: str) -> str:
+    """The place below `where` in an orchestration at which it says what a keyword of a run says."""
+    if keyword in COMPONENTS:
+        return f"{where}.{keyword}.id"
+    component = keyword.removesuffix("_params")
+    return ".".join((where, *_PLACES.get(keyword, (component,))))
+
+
 def unwritable_faults(values: Mapping[str, Any], spell: Callable[[str], str]) -> Iterator[str]:
     """The mappings that hold themselves, and what of the model's parameters no request can hold."""
     for name, value in values.items():

@@ -11,7 +11,7 @@ from agentcompass.config.gather import Gathered, gather
 from agentcompass.config.keywords import COMPONENTS, config_paths, unwritable_faults
 from agentcompass.config.model import model_spec
 from agentcompass.config.parameters import Params, component_params
-from agentcompass.config.sections import OutputSection, RuntimeSection, all_limits, all_paces
+from agentcompass.config.sections import OutputSection, RuntimeSection
 from agentcompass.errors import ConfigInvalid
 from agentcompass.records.convert import structure_settings
 from agentcompass.records.request import (
@@ -28,7 +28,17 @@ from agentcompass.registry import Kind
 
 T = TypeVar("T")
 
+Ids = Mapping[Kind, str]
+
 DEFAULT_ENVIRONMENT = "host_process"
+
+
+@attrs.frozen(kw_only=True)
+class Parts:
+    """What of a request is settled component by component."""
+
+    params: Params
+    model: ModelSpec
 
 
 @attrs.frozen(kw_only=True)
@@ -58,11 +68,19 @@ def resolve_run(
     ids = _ids(values, spell, faults)
     found = gather(values, ids, cwd=cwd, environ=environ, spell=spell)
     found.faults.extend(faults)
-    params = component_params(found, ids, spell)
-    model = model_spec(found, spell)
-    _check_artifacts_of_fresh(found, params)
+    parts = request_parts(found, ids, spell)
     found.check()
-    return Resolved(request=_request(values, found, ids, params, model), options=_options(found))
+    paths = config_paths(values)
+    metadata = {"config_path": paths} if paths else {}
+    request = run_request(found, ids, parts, metadata=metadata)
+    return Resolved(request=request, options=process_options(found))
+
+
+def request_parts(found: Gathered, ids: Ids, spell: Callable[[str], str]) -> Parts:
+    """The components' parameters and the model; their faults are noted in `found`."""
+    params = component_params(found, ids, spell)
+    _check_artifacts_of_fresh(found, params)
+    return Parts(params=params, model=model_spec(found, spell))
 
 
 def _ids(
@@ -88,22 +106,19 @@ def _check_artifacts_of_fresh(found: Gathered, params: Params) -> None:
         found.faults.append(f"{label}: evaluation_mode fresh needs the artifacts; leave it out")
 
 
-def _request(
-    values: Mapping[str, Any],
-    found: Gathered,
-    ids: Mapping[Kind, str],
-    params: Params,
-    model: ModelSpec,
+def run_request(
+    found: Gathered, ids: Ids, parts: Parts, *, metadata: Mapping[str, Any]
 ) -> RunRequest:
+    """The request of settings that have no fault."""
     runtime = _section(found, "runtime", RuntimeSection)
     output = _section(found, "output", OutputSection)
-    common, own = environment.split(params["environment"])
+    folders = runtime.recipe_dirs
+    common, own = environment.split(parts.params["environment"])
     where = {**common, "id": ids["environment"], "params": own}
-    paths = config_paths(values)
     return RunRequest(
-        benchmark=ComponentSpec(id=ids["benchmark"], params=params["benchmark"]),
-        harness=ComponentSpec(id=ids["harness"], params=params["harness"]),
-        model=model,
+        benchmark=ComponentSpec(id=ids["benchmark"], params=parts.params["benchmark"]),
+        harness=ComponentSpec(id=ids["harness"], params=parts.params["harness"]),
+        model=parts.model,
         environment=structure_settings(where, EnvironmentSpec, path="environment"),
         execution=_section(found, "execution", ExecutionOptions),
         runtime=ReuseOptions(
@@ -112,23 +127,20 @@ def _request(
             checkpoint_resume=runtime.checkpoint_resume,
         ),
         output=OutputOptions(run_name=output.run_name, run_id=output.run_id),
-        metadata=_given({"config_path": paths, "recipe_dirs": list(runtime.recipe_dirs)}),
+        metadata={**metadata, **({"recipe_dirs": list(folders)} if folders else {})},
     )
 
 
-def _given(metadata: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    return {name: value for name, value in metadata.items() if value}
-
-
-def _options(found: Gathered) -> ProcessOptions:
+def process_options(found: Gathered) -> ProcessOptions:
+    """The settings of the process."""
     runtime = _section(found, "runtime", RuntimeSection)
     same = {name.name for name in attrs.fields(ProcessOptions)} & {
         name.name for name in attrs.fields(RuntimeSection)
     }
     values: dict[str, Any] = {name: getattr(runtime, name) for name in same}
     values["timeout_seconds"] = runtime.timeout_seconds or None
-    values["provider_limits"] = _none_for_zero(all_limits(runtime))
-    values["env_open_qps"] = _none_for_zero(all_paces(runtime))
+    values["provider_limits"] = _none_for_zero(runtime.provider_limits)
+    values["env_open_qps"] = _none_for_zero(runtime.env_open_qps)
     return ProcessOptions(**values)
 
 

@@ -12,7 +12,7 @@ from agentcompass.config.settings import Setting
 from agentcompass.errors import ConfigInvalid
 from agentcompass.records.convert import structure_settings
 from agentcompass.records.request import ExecutionOptions
-from agentcompass.records.validators import not_negative
+from agentcompass.records.validators import not_negative, said_as
 
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 ProgressMode = Literal["auto", "plain", "none"]
@@ -22,11 +22,13 @@ _LIMITS = dict.fromkeys(("daytona", "docker", "fake", "host_process", "modal"), 
 _PACES = dict.fromkeys(("daytona", "modal"), 10.0)
 
 
+@said_as(pattern=r"^[^\x00]*[^\s\x00][^\x00]*$")
 def _path(_instance: object, attribute: "attrs.Attribute[Any]", value: str | None) -> None:
     if value is not None and (not value.strip() or "\0" in value):
         raise ValueError(f"{attribute.name} must be a path, not {value!r}")
 
 
+@said_as(allOf=[{"additionalProperties": {"minimum": 0}}])
 def _none_negative(
     instance: object, attribute: "attrs.Attribute[Any]", value: Mapping[str, float]
 ) -> None:
@@ -35,6 +37,7 @@ def _none_negative(
             raise ValueError(f"{attribute.name}.{name} must be at least 0, not {number:g}")
 
 
+@said_as(pattern=r"^(?!\s*\.{0,2}\s*$)[^/\\\x00-\x1f\x7f]*$")
 def _piece(_instance: object, attribute: "attrs.Attribute[Any]", value: str | None) -> None:
     if value is None:
         return
@@ -72,6 +75,7 @@ def all_paces(runtime: RuntimeSection) -> dict[str, float]:
     return {**_PACES, **runtime.env_open_qps}
 
 
+@said_as(pattern=r"^(?!.*(^|[/\\])\s*\.{0,2}\s*([/\\]|$))[^\x00-\x1f\x7f]*$|^$")
 def _pieces(_instance: object, attribute: "attrs.Attribute[Any]", value: str) -> None:
     pieces = [piece.strip() for piece in re.split(r"[/\\]", value)]
     if value and (re.search(r"[\x00-\x1f\x7f]", value) or {"", ".", ".."} & set(pieces)):

@@ -16,11 +16,22 @@ _MISSING = object()
 
 @attrs.frozen(kw_only=True)
 class Setting:
-    """`value` at `path`; `label` is an option, a keyword, or a file and its section."""
+    """`value` at `path`; `label` is an option, a keyword, or a file and its section.
+
+    Of a file, `file` is its name and `lines` where in it the paths begin that it sets.
+    """
 
     label: str
     path: tuple[str, ...]
     value: Any
+    file: str = ""
+    lines: Mapping[tuple[str, ...], int] = attrs.field(factory=dict, repr=False)
+
+    def also_at(self, path: tuple[str, ...], written: tuple[str, ...]) -> "Setting":
+        """The setting, told that `path` is in its file where `written` stands."""
+        if written not in self.lines:
+            return self
+        return attrs.evolve(self, lines={**self.lines, path: self.lines[written]})
 
     def tree(self) -> Mapping[str, Any]:
         """The value where it stands, ready to be merged."""
@@ -70,23 +81,20 @@ def expand(setting: Setting, environ: Mapping[str, str], faults: list[str]) -> S
 
     Text around a reference leaves it alone: shell commands and messages may hold `${...}`.
     """
-    missing: list[str] = []
-    value = _expanded(setting.value, environ, missing)
-    faults.extend(f"{setting.label}: the environment has no {name}" for name in missing)
-    return attrs.evolve(setting, value=value)
+    return attrs.evolve(setting, value=_expanded(setting.value, setting.label, environ, faults))
 
 
-def _expanded(value: Any, environ: Mapping[str, str], missing: list[str]) -> Any:
+def _expanded(value: Any, place: str, environ: Mapping[str, str], faults: list[str]) -> Any:
     if isinstance(value, Mapping):
-        return {key: _expanded(item, environ, missing) for key, item in value.items()}
+        return {k: _expanded(item, f"{place}.{k}", environ, faults) for k, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_expanded(item, environ, missing) for item in value]
+        return [_expanded(item, f"{place}[{i}]", environ, faults) for i, item in enumerate(value)]
     text = getattr(value, "text", value)
     found = _REFERENCE.fullmatch(text) if isinstance(text, str) else None
     if found is None:
         return value
     if found[1] not in environ:
-        missing.append(found[1])
+        faults.append(f"{place}: the environment has no {found[1]}")
         return value
     return Plain(environ[found[1]], reference=True)
 

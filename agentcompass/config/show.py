@@ -6,9 +6,10 @@ from typing import Any
 
 import attrs
 
-from agentcompass.config.components import component_class, defaults
+from agentcompass.config.components import NO_HARNESS, component_class, defaults
 from agentcompass.config.gather import Gathered, gather
 from agentcompass.config.keywords import COMPONENTS
+from agentcompass.config.origins import origins
 from agentcompass.config.parameters import component_params, settled_params
 from agentcompass.config.scalars import settle
 from agentcompass.config.sections import RuntimeSection, all_limits, all_paces
@@ -20,9 +21,13 @@ from agentcompass.registry import PLANNED, Kind
 
 @attrs.frozen(kw_only=True)
 class Shown:
-    """The configuration as it holds, and the secret values that must be masked in it."""
+    """The configuration as it holds, and the secret values that must be masked in it.
+
+    `origins` has the `Origin` of each value that a file has set, in the value's place.
+    """
 
     tree: Mapping[str, Any]
+    origins: Mapping[str, Any]
     secrets: frozenset[str]
 
 
@@ -47,7 +52,7 @@ def effective_configuration(
     found.check()
     shown = {"runtime": _runtime(found), "execution": _execution(found)}
     shown |= {section: content for section, content in sections.items() if content}
-    return Shown(tree=shown, secrets=found.secrets())
+    return Shown(tree=shown, origins=origins(found.settings), secrets=found.secrets())
 
 
 def _runtime(found: Gathered) -> dict[str, Any]:
@@ -71,7 +76,7 @@ def _component(found: Gathered, kind: Kind, component_id: str) -> Any:
     try:
         component = component_class(kind, component_id)
     except UsageError as error:
-        if component_id not in PLANNED.get(kind, ()):
+        if component_id not in {*PLANNED.get(kind, ()), NO_HARNESS}:
             found.faults.append(str(error))
         return settle(params, Any)
     params = settled_params(kind, component, params)

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import attrs
+
 from agentcompass.config import strict_json, yaml_text
 from agentcompass.config.keywords import COMPONENTS
 from agentcompass.config.settings import Setting
@@ -38,17 +40,26 @@ def config_files(
 
 def file_settings(file: ConfigFile, faults: list[str]) -> list[Setting]:
     """What one file says; what it cannot say is noted, with its place."""
-    content = _read(file, faults)
-    if content is None:
+    text = _read(file, faults)
+    content = None if text is None else _parsed(file, text, faults)
+    if text is None or content is None:
         return []
     if not isinstance(content, Mapping):
         faults.append(f"{file.name}: expected sections, got {type(content).__name__}")
         return []
+    lines = yaml_text.lines(text)
     return [
-        setting
+        moved
         for section, value in content.items()
         for setting in _section_settings(file.name, section, value, faults)
+        for moved in _moved(attrs.evolve(setting, file=file.name, lines=lines))
     ]
+
+
+def content_of(file: ConfigFile, faults: list[str]) -> Any:
+    """What a file holds, scalars as they are written; None where that cannot be read."""
+    text = _read(file, faults)
+    return None if text is None else _parsed(file, text, faults)
 
 
 def _name(path: Path, cwd: Path) -> str:
@@ -71,14 +82,20 @@ def _project_file(cwd: Path) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-def _read(file: ConfigFile, faults: list[str]) -> Any:
-    parse = strict_json.parse if file.path.suffix == ".json" else yaml_text.parse
+def _read(file: ConfigFile, faults: list[str]) -> str | None:
     try:
-        return parse(file.path.read_text(encoding="utf-8-sig"))
+        return file.path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         faults.append(f"{file.name}: not UTF-8 at byte {error.start}")
     except OSError as error:
         faults.append(f"{file.name}: cannot be read: {error.strerror}")
+    return None
+
+
+def _parsed(file: ConfigFile, text: str, faults: list[str]) -> Any:
+    parse = strict_json.parse if file.path.suffix == ".json" else yaml_text.parse
+    try:
+        return parse(text)
     except (strict_json.JsonInvalid, yaml_text.YamlInvalid) as error:
         faults.append(f"{file.name}: {error}")
     return None
@@ -97,7 +114,7 @@ def _section_settings(name: str, section: str, value: Any, faults: list[str]) ->
         return []
     if section in COMPONENTS.values():
         return [_component_setting(label, section, id_, item) for id_, item in value.items()]
-    return _moved(Setting(label=label, path=(section,), value=value))
+    return [Setting(label=label, path=(section,), value=value)]
 
 
 def _component_setting(label: str, section: str, name: str, params: Any) -> Setting:
@@ -112,9 +129,6 @@ def _moved(setting: Setting) -> list[Setting]:
     if setting.path != ("runtime",) or name not in setting.value:
         return [setting]
     rest = {key: value for key, value in setting.value.items() if key != name}
-    return [
-        Setting(label=setting.label, path=setting.path, value=rest),
-        Setting(
-            label=f"{setting.label}.{name}", path=("execution", name), value=setting.value[name]
-        ),
-    ]
+    path, value = ("execution", name), setting.value[name]
+    alone = attrs.evolve(setting, label=f"{setting.label}.{name}", path=path, value=value)
+    return [attrs.evolve(setting, value=rest), alone.also_at(path, ("runtime", name))]

@@ -1,5 +1,6 @@
 """What the levels of a request share: the job as it was resolved, and the run while it is open."""
 
+import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import attrs
+import trio
 
 from agentcompass.deadlines import CleanupClock
 from agentcompass.engine.budget import Account, run_account
@@ -17,6 +19,7 @@ from agentcompass.records.attempt import AttemptResult, TaskHeader
 from agentcompass.records.checkpoint import EvaluationCheckpoint, RetryDetail
 from agentcompass.records.exchange import Asked, Exchange
 from agentcompass.records.metrics import MetricReport
+from agentcompass.records.orchestration import PLACE
 from agentcompass.records.progress import ProgressEvent
 from agentcompass.records.request import RunRequest
 from agentcompass.records.reuse import TakenOver
@@ -108,7 +111,8 @@ class Job:
     `harness` is None for the harness id `none`; `environments` holds every provider that a plan
     may name; `reporters` are told each event after the store. `find_source`, which blocks, is None
     unless an earlier run is to be reused; it is given the ids of the tasks. `data` is None where
-    the benchmark has no public data set.
+    the benchmark has no public data set. `ends_at`, on trio's clock, is the end of the
+    orchestration that the request belongs to; `timeout_seconds` is then the orchestration's.
     """
 
     request: RunRequest
@@ -122,11 +126,19 @@ class Job:
     data_dir: Path
     data: Data | None = None
     timeout_seconds: float | None
+    ends_at: float | None = None
     open_store: Callable[[CleanupClock], AbstractAsyncContextManager[Store]]
     redactor: Redactor
     find_source: Callable[[Sequence[str], Judge], ReuseSource] | None = None
     reporters: Sequence[Callable[[ProgressEvent], None]] = ()
     rng: random.Random = attrs.field(factory=random.Random)
+
+    def deadline(self) -> float:
+        """When, on trio's clock, a request that begins now has to end; infinity is never."""
+        if self.ends_at is not None:
+            return self.ends_at
+        limit = self.timeout_seconds
+        return math.inf if limit is None else trio.current_time() + limit
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -151,6 +163,12 @@ class Run:
     said: set[str] = attrs.field(factory=set)
     recipes: set[str] = attrs.field(factory=set)
     account: Account = attrs.field()
+    _place: Mapping[str, Any] = attrs.field(init=False)
+
+    @_place.default
+    def _find_place(self) -> Mapping[str, Any]:
+        metadata = self.job.request.metadata
+        return {name: metadata[name] for name in PLACE if name in metadata}
 
     @account.default
     def _new_account(self) -> Account:
@@ -160,6 +178,8 @@ class Run:
 
     def emit(self, event: ProgressEvent) -> None:
         """Tell the store, then the reporters, at once: order of events is order of facts."""
+        if self._place:
+            event = attrs.evolve(event, **self._place)
         self.store.emit(event)
         if self.job.reporters:
             payload = self.job.redactor.record(event.payload)

@@ -66,7 +66,8 @@ class Ledger:
         """Decide about the status of a run that came to its end, if only by its deadline."""
         if timed_out:
             self.status = "timed_out"
-            self.error = f"request deadline exceeded: {run.job.timeout_seconds:g} s"
+            whose = "request" if run.job.ends_at is None else "orchestration"
+            self.error = f"{whose} deadline exceeded: {run.job.timeout_seconds:g} s"
         elif run.account.refused:
             self.status, self.error = "failed", self._out_of_budget(run)
         elif any(_is_fatal(task) for task in self.observed.values()):

@@ -3,6 +3,7 @@
 import math
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from typing import Protocol, runtime_checkable
 
 import attrs
 import trio
@@ -30,9 +31,9 @@ class Pace:
 
 @attrs.define(eq=False)
 class Provider:
-    """What all requests of one trio run share about a provider. `limiter` None is no limit."""
+    """What all requests of one trio run share about a provider; no limit is infinitely many."""
 
-    limiter: trio.CapacityLimiter | None
+    limiter: trio.CapacityLimiter
     pace: Pace
 
 
@@ -63,8 +64,8 @@ class Permit:
     async def take(self, provider: str | None) -> None:
         """Wait for the provider's permit, then for a slot; None needs a slot alone."""
         # Narrow limit first: the other order lets those who wait for a provider hoard the slots.
-        limiter = None if provider is None else _provider(provider).limiter
-        if limiter is not None:
+        if provider is not None:
+            limiter = _provider(provider).limiter
             await limiter.acquire_on_behalf_of(self)
             self._held_provider = limiter
         try:
@@ -74,6 +75,12 @@ class Permit:
             raise
         self._holds_slot = True
         self.provider = provider
+
+    @property
+    def is_too_many(self) -> bool:
+        """Whether the provider's limit was lowered below what is held of it."""
+        held = self._held_provider
+        return held is not None and held.borrowed_tokens > held.total_tokens
 
     async def move_to(self, provider: str | None) -> None:
         """Go on with another provider: the same one keeps its permit, none gives it back.
@@ -105,15 +112,50 @@ class Permit:
 
 @attrs.define(eq=False)
 class Limits:
-    """The limits that one request runs under; slots may be shared with an orchestration."""
+    """The limits that one request runs under; slots may be shared with an orchestration.
+
+    `room` is set once the request leaves room for others: its last tasks have been started, or
+    they wait for a provider.
+    """
 
     slots: trio.CapacityLimiter
+    room: trio.Event = attrs.field(factory=trio.Event)
+    _resumed: trio.Event | None = None
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether nobody is let in for now."""
+        return self._resumed is not None
+
+    def pause(self) -> None:
+        """Let nobody in until `resume`."""
+        if self._resumed is None:
+            self._resumed = trio.Event()
+
+    def resume(self) -> None:
+        """Go on after `pause`."""
+        if self._resumed is not None:
+            self._resumed.set()
+            self._resumed = None
+
+    async def until_resumed(self) -> None:
+        """Wait as long as the request is paused."""
+        while self._resumed is not None:
+            await self._resumed.wait()
 
     @asynccontextmanager
     async def admit(self, provider: str | None) -> AsyncIterator[Permit]:
-        """Hold a provider permit and a slot for the body; the body may move the permit."""
+        """Hold a provider permit and a slot for the body; the body may move the permit.
+
+        While the request is paused nobody is let in, and who is in stays in.
+        """
         permit = Permit(self)
+        await self.until_resumed()
         await permit.take(provider)
+        while self.is_paused or permit.is_too_many:  # since it was waited for
+            permit.release()
+            await self.until_resumed()
+            await permit.take(provider)
         try:
             yield permit
         finally:
@@ -124,19 +166,22 @@ class Limits:
         await _provider(provider).pace.wait()
 
 
+@runtime_checkable
+class AllowsMoreCalls(Protocol):
+    """A model whose calls at once may become more while it is used."""
+
+    def allow_calls(self, at_once: int) -> None:
+        """Let at least that many calls be made at once from now on."""
+        ...
+
+
 def set_provider_limits(limits: Mapping[str, int | None], qps: Mapping[str, float | None]) -> None:
     """Set what was asked for by name, for every request of this trio run; None is no limit.
 
     The latest caller who names a provider decides; who names none leaves it as it is.
     """
     for name, limit in limits.items():
-        provider = _provider(name)
-        if limit is None:
-            provider.limiter = None
-        elif provider.limiter is None:
-            provider.limiter = trio.CapacityLimiter(limit)
-        else:
-            provider.limiter.total_tokens = limit
+        _provider(name).limiter.total_tokens = math.inf if limit is None else limit
     for name, rate in qps.items():
         _provider(name).pace.qps = rate
 
@@ -144,11 +189,12 @@ def set_provider_limits(limits: Mapping[str, int | None], qps: Mapping[str, floa
 def limit_text(name: str) -> str:
     """The limit and the pace of a provider, for the log."""
     provider = _provider(name)
-    limit = "unlimited" if provider.limiter is None else f"at most {provider.limiter.total_tokens}"
+    most = provider.limiter.total_tokens
+    limit = "unlimited" if most == math.inf else f"at most {most}"
     pace = "" if provider.pace.qps is None else f", {provider.pace.qps:g} opens a second"
     return f"{limit}{pace}"
 
 
-def provider_limiter(name: str) -> trio.CapacityLimiter | None:
-    """The limiter of a provider in this trio run, to read its state; None is no limit."""
+def provider_limiter(name: str) -> trio.CapacityLimiter:
+    """The limiter of a provider in this trio run, to read its state."""
     return _provider(name).limiter

@@ -1,9 +1,8 @@
 """One request: its tasks in one nursery, under one deadline, to a final state that is written."""
 
 import logging
-import math
 import sys
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -26,6 +25,7 @@ from agentcompass.engine.starting import start_in_turn
 from agentcompass.engine.takeover import reuse_record, take_over
 from agentcompass.metrics.observations import TaskObservations
 from agentcompass.metrics.summary import CUT_SHORT, overview, render_summary
+from agentcompass.plugin_edge import plugin_context
 from agentcompass.progress.console import FILE_ONLY
 from agentcompass.records.metrics import MetricReport
 from agentcompass.records.task import TaskSpec
@@ -68,14 +68,15 @@ class Outcome:
     spent: Mapping[str, Any] = attrs.field(factory=dict)
 
 
-async def run_request(job: Job, run_task: RunTask) -> Outcome:
+async def run_request(
+    job: Job, run_task: RunTask, *, on_end: Callable[[Outcome], None] = lambda _outcome: None
+) -> Outcome:
     """Load, run and write one request.
 
     Raises `UsageError`, before a run directory exists, for task ids, data or metrics that cannot
-    be. A cancellation from outside is passed on once the final state is written.
+    be. A cancellation from outside is passed on once the final state is written and `on_end` told.
     """
-    limit = job.timeout_seconds
-    ends_at = math.inf if limit is None else trio.current_time() + limit
+    ends_at = job.deadline()
     ledger = Ledger(await load_tasks(job, ends_at))
     source = await find_source(job, ledger.tasks, ends_at)
     clock = CleanupClock(job.request.execution.cleanup_grace_seconds)
@@ -88,13 +89,18 @@ async def run_request(job: Job, run_task: RunTask) -> Outcome:
         finally:
             ledger.note_crash(sys.exception())
             with cleanup(CleanupClock(FINAL_WRITE_SECONDS)):
-                report = await _finish(run, ledger)
+                outcome = _outcome(run, ledger, await _finish(run, ledger))
+                on_end(outcome)
+    return outcome
+
+
+def _outcome(run: Run, ledger: Ledger, report: MetricReport) -> Outcome:
     return Outcome(
         status=ledger.status,
         error=ledger.error,
         report=report,
-        directory=store.directory,
-        run_id=store.run_id,
+        directory=run.store.directory,
+        run_id=run.store.run_id,
         total_tasks=len(ledger.tasks),
         applied_recipes=tuple(r.id for r in run.job.recipes if r.id in run.recipes),
         reuse=reuse_record(run),
@@ -106,7 +112,8 @@ def _limits_text(job: Job) -> str:
     """The limits of the process, which the request's own record does not hold."""
     deadline = "none" if job.timeout_seconds is None else f"{job.timeout_seconds:g} s"
     limits = ", ".join(f"{name} {limit_text(name)}" for name in job.environments)
-    return f"request deadline {deadline}; {job.limits.slots.total_tokens} slots; {limits}"
+    whose = "request" if job.ends_at is None else "orchestration"
+    return f"{whose} deadline {deadline}; {job.limits.slots.total_tokens} slots; {limits}"
 
 
 async def _run_tasks(run: Run, ledger: Ledger, run_task: RunTask) -> None:
@@ -139,15 +146,17 @@ async def _run_tasks(run: Run, ledger: Ledger, run_task: RunTask) -> None:
 
 
 async def _run_pending(run: Run, ledger: Ledger, run_task: RunTask) -> None:
+    keep = run.job.request.execution.keep_environment
     async with AsyncExitStack() as stack:
-        for environment in run.job.environments.values():
+        for name, environment in run.job.environments.items():
+            running = partial(environment.running, keep=keep)
             await stack.enter_async_context(
-                environment.running(keep=run.job.request.execution.keep_environment)
+                plugin_context(f"environment {name!r}: running", running)
             )
         if (model := run.job.model) is not None:
             if isinstance(model, TellsTraffic):
                 model.listen(partial(emit_traffic, run))
-            await stack.enter_async_context(model)
+            await stack.enter_async_context(plugin_context(f"model {model.id!r}", lambda: model))
         await _run_all(run, ledger, run_task)
 
 

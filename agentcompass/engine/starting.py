@@ -37,13 +37,21 @@ async def start_in_turn(
     async with trio.open_nursery() as nursery:
         for provider in providers:
             nursery.start_soon(scout, provider, name=f"start tasks for {provider}")
+    limits.room.set()
 
 
 async def _let_in(limits: Limits, provider: str) -> None:
+    await limits.until_resumed()
     # One after the other: who holds a permit while waiting for a slot keeps it from other requests.
     limiter = provider_limiter(provider)
-    if limiter is not None:
-        async with limiter:
-            pass
+    if not limiter.available_tokens and _leaves_slots_free(limiter, limits.slots):
+        limits.room.set()
+    async with limiter:
+        pass
     async with limits.slots:
         pass
+
+
+def _leaves_slots_free(full: trio.CapacityLimiter, slots: trio.CapacityLimiter) -> bool:
+    """Whether a slot is free, or may become so, while that many work at a provider that is full."""
+    return slots.available_tokens > 0 or full.total_tokens < slots.total_tokens

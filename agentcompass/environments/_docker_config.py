@@ -9,7 +9,7 @@ import attrs
 
 from agentcompass.environments._launch import encode_env
 from agentcompass.errors import EnvironmentFailed
-from agentcompass.records.validators import not_negative
+from agentcompass.records.validators import not_negative, said_as
 
 Pull = Literal["missing", "always", "never"]
 
@@ -35,6 +35,7 @@ def _is_size(_: object, __: Any, value: str | None) -> None:
         raise ValueError(f"memory: expected a size that can be a limit, got {value!r}")
 
 
+@said_as(minimum=_CORES[0], maximum=_CORES[1])
 def _are_cores(_: object, __: Any, value: float | None) -> None:
     if value is not None and not _CORES[0] <= value <= _CORES[1]:
         raise ValueError(f"cpus: expected {_CORES[0]:g} to {_CORES[1]:g} cores, got {value!r}")

@@ -10,12 +10,14 @@ import attrs
 
 from agentcompass.protocols import SessionRequest
 from agentcompass.records.environment import ExecResult
+from agentcompass.records.validators import said_as
 
 Point = Literal[
     "open", "exec", "upload", "download", "read", "write", "set_network_policy", "close"
 ]
 
 
+@said_as(minimum=0)
 def at_least_0(_instance: object, attribute: "attrs.Attribute[Any]", value: float) -> None:
     """Validate a duration; infinity is welcome in Python, and cannot be written in JSON."""
     if not value >= 0 or value == -math.inf:

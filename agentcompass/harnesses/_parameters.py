@@ -5,6 +5,8 @@ from typing import Any
 
 import attrs
 
+from agentcompass.records.validators import said_as
+
 _MOST = 1_000_000_000
 
 Check = Callable[[Any, "attrs.Attribute[Any]", Any], None]
@@ -18,6 +20,7 @@ def parameter(default: Any, text: str, *, unit: str = "", check: Check | None = 
 def at_least(low: int) -> Check:
     """Refuse numbers below `low`, NaN, and what is too large to be meant."""
 
+    @said_as(minimum=low, maximum=_MOST)
     def check(_instance: object, attribute: "attrs.Attribute[Any]", value: float) -> None:
         if not low <= value <= _MOST:
             raise ValueError(f"{attribute.name} must be from {low} to 1e9, not {value!r}")

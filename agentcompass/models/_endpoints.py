@@ -33,7 +33,7 @@ def join(key: Key, connections: int) -> Endpoint:
         endpoint = Endpoint(key=key, transport=PooledTransport(connections), gate=gate)
         endpoints[key] = endpoint
     else:
-        _resize(endpoint, connections)
+        resize(endpoint, connections)
     endpoint.users += 1
     return endpoint
 
@@ -42,7 +42,7 @@ async def leave(endpoint: Endpoint, connections: int) -> None:
     """Give the room back; the last one closes the connections."""
     endpoint.users -= 1
     if endpoint.users:
-        _resize(endpoint, -connections)
+        resize(endpoint, -connections)
         return
     del _endpoints()[endpoint.key]
     await endpoint.transport.aclose()
@@ -56,7 +56,8 @@ def _endpoints() -> dict[Key, Endpoint]:
         return _OPEN.get()
 
 
-def _resize(endpoint: Endpoint, more: int) -> None:
+def resize(endpoint: Endpoint, more: int) -> None:
+    """Give it room for so many more calls at once, or fewer where negative."""
     slots = endpoint.transport.slots
     slots.total_tokens += more
     endpoint.gate.resize(int(slots.total_tokens))

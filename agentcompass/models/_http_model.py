@@ -9,7 +9,7 @@ import httpx
 from agentcompass.errors import ConfigInvalid
 from agentcompass.models import _params
 from agentcompass.models._dialect import Dialect
-from agentcompass.models._endpoints import Endpoint, join, leave
+from agentcompass.models._endpoints import Endpoint, join, leave, resize
 from agentcompass.models._faults import Redactor
 from agentcompass.models._http_conversation import HttpConversation, Line
 from agentcompass.models._prices import prices_for
@@ -54,13 +54,21 @@ class HttpModel:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        if self._line is not None:
-            self._line.traffic.end()
-            await leave(self._line.endpoint, self._connections)
+        line, self._line = self._line, None
+        if line is not None:
+            line.traffic.end()
+            await leave(line.endpoint, self._connections)
 
     def listen(self, tell: Tell) -> None:
         """Tell what the calls meet at the endpoint, once it is open."""
         self._tell = tell
+
+    def allow_calls(self, at_once: int) -> None:
+        """Let at least that many calls be made at once from now on."""
+        more = max(0, at_once - self._connections)
+        self._connections += more
+        if self._line is not None:
+            resize(self._line.endpoint, more)
 
     def conversation(self, task_id: str, attempt: int) -> HttpConversation:
         """A fresh conversation of the open model."""

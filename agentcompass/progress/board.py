@@ -12,11 +12,16 @@ NAMED = 3  # the latest failed tasks whose names are kept
 
 @attrs.define
 class Running:
-    """A task that runs: its latest attempt and phase, and since when, in seconds."""
+    """A task that runs: its latest attempt and phase, and since when both, in seconds."""
 
     since: float
     attempt: int | None = None
     phase: str = "starting"
+    phase_since: float = attrs.field()
+
+    @phase_since.default
+    def _since(self) -> float:
+        return self.since
 
 
 @attrs.frozen
@@ -96,11 +101,13 @@ def _task_started(board: Board, event: ProgressEvent, now: float) -> None:
     board.running[str(event.task_id)] = Running(since=now)
 
 
-def _attempt_moved(board: Board, event: ProgressEvent, _now: float) -> None:
+def _attempt_moved(board: Board, event: ProgressEvent, now: float) -> None:
     task = board.running.get(str(event.task_id))
-    if task is not None:
-        task.attempt = event.attempt or task.attempt
-        task.phase = event.phase or task.phase
+    if task is None:
+        return
+    moved = (event.attempt or task.attempt, event.phase or task.phase)
+    if moved != (task.attempt, task.phase):
+        (task.attempt, task.phase), task.phase_since = moved, now
 
 
 def _attempt_retry(board: Board, _event: ProgressEvent, _now: float) -> None:

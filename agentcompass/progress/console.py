@@ -3,11 +3,15 @@
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from agentcompass.store.redact import Redactor
 
 # The `extra` of a record that the display or the result tells in its own way.
 FILE_ONLY = {"file_only": True}
+
+# In a launch the request that makes a record; the tasks and threads of the request inherit it.
+REQUEST: ContextVar[str | None] = ContextVar("agentcompass_request", default=None)
 
 
 class _SayHandler(logging.Handler):
@@ -22,7 +26,8 @@ class _SayHandler(logging.Handler):
             text = self.format(record)
         except (TypeError, ValueError, KeyError):  # arguments that do not fit their message
             text = f"{record.levelname} {record.name} {record.msg} {record.args}"
-        self._say(self._redactor.text(text))
+        name = REQUEST.get()
+        self._say(self._redactor.text(text if name is None else f"{name}: {text}"))
 
 
 @contextmanager

@@ -1,7 +1,9 @@
 """Progress drawn on a terminal with rich: a bar, counts, and what runs right now."""
 
+from collections.abc import Mapping
 from typing import TextIO
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -13,6 +15,7 @@ from agentcompass.progress.text import duration, visible
 
 ROWS = 10  # running tasks that are shown
 NARROWEST = 30
+LONGEST_NAME = 30  # of a request; what is longer is cut
 
 
 class LiveDrawing:
@@ -33,11 +36,13 @@ class LiveDrawing:
         """Whether the terminal is wide enough to draw on."""
         return self._console.width >= NARROWEST
 
-    def frame(self, board: Board, now: float) -> RenderableType:
-        """The board as it is now, with no more rows than the terminal has room for."""
-        return render(
-            board, now, rows=max(0, min(ROWS, self._console.height - 6 - len(board.traffic)))
-        )
+    def frame(self, boards: Mapping[str | None, Board], now: float) -> RenderableType:
+        """The boards as they are now, with no more rows than the terminal has room for."""
+        height = self._console.height
+        if None not in boards:
+            return render_requests(boards, now, rows=max(2, height - 2))
+        board = boards[None]
+        return render(board, now, rows=max(0, min(ROWS, height - 6 - len(board.traffic))))
 
     def draw(self, frame: RenderableType) -> None:
         """Show a frame; the first one begins the drawing."""
@@ -65,6 +70,31 @@ def render(board: Board, now: float, *, rows: int = ROWS) -> RenderableType:
     if board.failures:
         parts.append(_failures(board))
     return Group(*parts)
+
+
+def render_requests(boards: Mapping[str | None, Board], now: float, *, rows: int) -> RenderableType:
+    """A line for each request; where there are too many, those that run before the others."""
+    shown = [(visible(str(name)), board) for name, board in boards.items()]
+    if len(shown) > rows:
+        shown.sort(key=lambda entry: not _is_running(entry[1]))
+        shown = shown[: rows - 1]
+    width = min(LONGEST_NAME, max(cell_len(name) for name, _ in shown))
+    lines = [_request(set_cell_size(name, width), board, now) for name, board in shown]
+    more = len(boards) - len(shown)
+    return Group(*lines, *([Text(f"and {more} more", style="dim")] if more else []))
+
+
+def _request(name: str, board: Board, now: float) -> Text:
+    status = "waiting" if board.status == "created" else board.status.replace("_", " ")
+    line = Text(no_wrap=True, overflow="ellipsis")
+    line.append(name, style="bold").append(f"  {status:<11}  ")
+    if board.began is not None:
+        line.append_text(_counts(board)).append(f"  {duration(board.elapsed(now))}", style="dim")
+    return line.append(f"  {visible(board.error)}" if board.error else "", style="red")
+
+
+def _is_running(board: Board) -> bool:
+    return board.began is not None and board.ended is None
 
 
 def _headline(board: Board, now: float) -> RenderableType:

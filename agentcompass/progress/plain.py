@@ -85,7 +85,9 @@ def _outcome(event: ProgressEvent) -> str:
     payload = event.payload
     severity = payload.get("severity")
     value, issue = payload.get("value"), payload.get("issue")
-    parts = [f"{payload['metric']} {value:g}"] if isinstance(value, int | float) else ["no value"]
+    parts = (
+        [f"{payload.get('metric')} {value:g}"] if isinstance(value, int | float) else ["no value"]
+    )
     if severity in ("error", "fatal"):
         parts.append(f"{severity}: {visible(str(issue))}" if issue else str(severity))
     if "metric" in payload:

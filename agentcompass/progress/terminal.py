@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Literal, TextIO
 
@@ -11,6 +11,7 @@ from agentcompass.progress.board import Board
 from agentcompass.progress.plain import PlainLines
 from agentcompass.progress.text import visible
 from agentcompass.progress.writer import Writer
+from agentcompass.records.orchestration import RequestOutcome
 from agentcompass.records.progress import ProgressEvent
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ Mode = Literal["auto", "plain", "none"]
 
 
 class Display:
-    """Shows one run on a stream; a `Reporter`. Open it by `terminal`."""
+    """Shows one run, or the named requests of a launch, on a stream. Open it by `terminal`."""
 
     def __init__(
         self,
@@ -29,23 +30,36 @@ class Display:
         *,
         environ: Mapping[str, str],
         clock: Callable[[], float],
+        requests: Sequence[str] = (),
     ) -> None:
         self._stream = stream
         self._clock = clock
-        self._board = Board()
-        self._lock = threading.Lock()  # the board is folded here and drawn in the writer
+        self._boards: dict[str | None, Board] = {name: Board() for name in requests or (None,)}
+        self._lock = threading.Lock()  # the boards are folded here and drawn in the writer
         self._drawing = _drawing(stream, environ) if mode == "auto" else None
-        self._lines = PlainLines(self._board) if mode != "none" and not self._drawing else None
+        plain = self._boards if mode != "none" and not self._drawing else {}
+        self._lines = {name: PlainLines(board) for name, board in plain.items()}
         self._writer = Writer(self._draw if self._drawing else None)
 
     def emit(self, event: ProgressEvent) -> None:
         """Take note of an event; never blocks, never raises."""
-        now = self._clock()
+        now, name = self._clock(), event.request_name
         with self._lock:
-            self._board.apply(event, now)
-            line = self._lines.line(event, now) if self._lines else None
+            self._boards[name].apply(event, now)
+            line = self._lines[name].line(event, now) if self._lines else None
         if line is not None:
-            self.say(line)
+            self.say(line if name is None else f"{name}: {line}")
+
+    def ended(self, outcome: RequestOutcome) -> None:
+        """Take note of the end of a request; of one that began, its events have told."""
+        board = self._boards[outcome.name]
+        if board.ended is not None:
+            return
+        with self._lock:
+            board.status, board.error = outcome.status, outcome.error or ""
+        if self._lines:
+            status = outcome.status.replace("_", " ")
+            self.say(f"{outcome.name}: {status}: {visible(board.error)}")
 
     def say(self, text: str) -> None:
         """Have whole lines on the stream, above what is drawn there."""
@@ -67,10 +81,10 @@ class Display:
             self._stream.flush()
 
     def _draw(self) -> None:
-        if self._drawing is None or self._board.began is None:
+        if self._drawing is None or all(each.began is None for each in self._boards.values()):
             return
         with self._lock:
-            frame = self._drawing.frame(self._board, self._clock())
+            frame = self._drawing.frame(self._boards, self._clock())
         self._drawing.draw(frame)  # not under the lock: a terminal may stall, `emit` must not
 
 
@@ -81,14 +95,15 @@ async def terminal(
     *,
     environ: Mapping[str, str] | None = None,
     clock: Callable[[], float] = time.monotonic,
+    requests: Sequence[str] = (),
 ) -> AsyncIterator[Display]:
-    """Show a run on `stream`.
+    """Show a run on `stream`, or the `requests` of a launch.
 
     `auto` draws on a terminal, and writes plain lines elsewhere, on a dumb or narrow terminal and
     under CI; `none` writes only what is said. A stream of None, or one that breaks, shows nothing.
     """
     environ = os.environ if environ is None else environ
-    display = Display(mode, stream, environ=environ, clock=clock)
+    display = Display(mode, stream, environ=environ, clock=clock, requests=requests)
     try:
         yield display
     finally:

@@ -1,7 +1,7 @@
 """Progress as it is written: events, one a line, and the snapshot that they fold to."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
@@ -72,3 +72,12 @@ class ProgressSnapshot:
     )
     elapsed_seconds: float = 0.0
     updated_at: float = 0.0
+
+
+@attrs.frozen(kw_only=True)
+class EventsDropped:
+    """Stands for `dropped` events that a reader was too late for, which led to `snapshot`."""
+
+    dropped: int
+    snapshot: ProgressSnapshot
+    event: Literal["events_dropped"] = attrs.field(default="events_dropped", init=False)

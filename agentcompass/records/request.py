@@ -159,7 +159,8 @@ class RunRequest:
 class ProcessOptions:
     """Settings of the process, not of the measurement; they are not part of the request's record.
 
-    `timeout_seconds` None is no deadline; limits and paces of None are none, by provider id.
+    `timeout_seconds` None is no deadline. Limits and paces are by provider id, None for none;
+    who is not named keeps what it has in this process, at first the default.
     """
 
     results_dir: str = "results"

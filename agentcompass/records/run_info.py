@@ -76,13 +76,14 @@ class RunInfo:
     selected tasks in order, `task_categories` the categories of those that have one, and
     `unsaved_tasks` those of which a record could not be written, which voids them. `data_set` has
     id, path, and of one that was fetched the revision and checksum. `spent` is what the model calls
-    of this very run took, `budget_used_up` why it made no more of them. What is None has not come
-    about yet, and is not written.
+    of this very run took, `budget_used_up` why it made no more of them. `owner` is the process that
+    writes the run (`store/owner.py`). What is None has not come about yet, and is not written.
     """
 
     schema_version: str = RUN_INFO_SCHEMA
     run_id: str
     started_at: str
+    owner: str | None = attrs.field(default=None, metadata=_LEFT_OUT)
     request: Mapping[str, Any]
     unsaved_tasks: tuple[str, ...] | None = attrs.field(default=None, metadata=_LEFT_OUT)
     reused_from: Origin | None = attrs.field(default=None, metadata=_LEFT_OUT)

@@ -37,13 +37,22 @@ def run_location(results_dir: Path, request: RunRequest) -> RunLocation:
 
     Raises `UsageError` for a run name or id that could leave the results folder, or is no name.
     """
+    namespace = (*_run_name(request.output.run_name), _folder(request))
+    return RunLocation(results_dir, namespace, _run_id("--run-id", request.output.run_id))
+
+
+def _folder(request: RunRequest) -> str:
+    """The folder of a request's runs: by its name in an orchestration, else by what it measures."""
+    if (name := request.metadata.get("request_name")) is not None:
+        if name.strip() in ("", ".", ".."):
+            raise UsageError(f"name: {name!r} is not the name of a folder")
+        return fitted(sanitized(name))
     ids = (
         sanitized(request.model.id) or "model",
         sanitized(request.benchmark.id) or "benchmark",
         sanitized(request.harness.id) or "none",
     )
-    namespace = (*_run_name(request.output.run_name), fitted("_".join(ids)))
-    return RunLocation(results_dir, namespace, _run_id("--run-id", request.output.run_id))
+    return fitted("_".join(ids))
 
 
 def reuse_run_id(request: RunRequest) -> str | None:

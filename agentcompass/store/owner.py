@@ -54,9 +54,13 @@ def _machine() -> str:
 
 
 def _ticks(pid: int) -> str:
-    """When a process started, in the kernel's ticks since the boot (proc(5), stat, field 22)."""
+    """When a process started, in the kernel's ticks since the boot (proc(5), stat, field 22).
+
+    Empty where there is none, or where it is dead and only waited for by nobody.
+    """
     try:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
         return ""
-    return text.rpartition(")")[2].split()[19]
+    state, *fields = text.rpartition(")")[2].split()
+    return "" if state in "ZX" else fields[18]

@@ -85,6 +85,13 @@ def find_reuse_source(
     return ReuseSource(passed_over=passed_over)
 
 
+def check_named_source(location: RunLocation, request: RunRequest) -> None:
+    """Raise `UsageError` for a run that `request` names and that cannot be used."""
+    wanted = reuse_run_id(request) if request.runtime.reuse else None
+    if wanted is not None:
+        _named(location.parent.absolute() / wanted, request)
+
+
 def _named(directory: Path, request: RunRequest) -> ReuseSource:
     try:
         return ReuseSource(runs=list(_chain(directory, request)))

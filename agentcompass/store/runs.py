@@ -1,7 +1,7 @@
 """Opens a run: reserves its directory, and has log and progress written as long as it is open."""
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import trio
@@ -9,6 +9,7 @@ import trio
 from agentcompass import deadlines
 from agentcompass._version import __version__
 from agentcompass.errors import UsageError
+from agentcompass.groups import bare_errors
 from agentcompass.progress.event_file import EventFile
 from agentcompass.progress.journal import Journal
 from agentcompass.progress.tracker import Tracker
@@ -18,6 +19,7 @@ from agentcompass.store.atomic import Disk, named_errors
 from agentcompass.store.layout import RunLayout
 from agentcompass.store.location import RunLocation, reserve
 from agentcompass.store.log import run_log
+from agentcompass.store.owner import this_process
 from agentcompass.store.provenance import Provenance, request_document
 from agentcompass.store.redact import Redactor
 from agentcompass.store.resources import warn_of_left_overs
@@ -55,12 +57,12 @@ async def open_run(
     store = _store(directory, request, redactor, disk, limiter)
     with run_log(store.layout.log, *copies, level=file_log_level, redactor=redactor):
         try:
-            with _bare_errors():
+            with bare_errors():
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(store.journal.run, cleanup, name="progress")
                     nursery.start_soon(store.fold_plans, name="run_info")
                     try:
-                        await store.update_run_info()
+                        await store.update_run_info(owner=this_process())
                         await trio.to_thread.run_sync(
                             warn_of_left_overs, location.results_dir, limiter=limiter
                         )
@@ -118,21 +120,3 @@ def _agent(request: RunRequest, run_id: str) -> AtifAgent:
     return AtifAgent(
         name=request.harness.id, version=__version__, model_name=model, session_id=run_id
     )
-
-
-@contextmanager
-def _bare_errors() -> Iterator[None]:
-    """Take the body's exception out of the nursery's group: the writers raise none of their own."""
-    bare: BaseException | None = None
-    try:
-        yield
-    except BaseExceptionGroup as group:
-        if len(group.exceptions) > 1:
-            raise
-        bare = group.exceptions[0]
-    if bare is not None:
-        context = bare.__context__
-        try:
-            raise bare
-        finally:
-            bare.__context__ = context

@@ -36,8 +36,8 @@ def test_without_any_setting_the_built_in_defaults_hold(resolve):
     assert resolved.request.execution.task_concurrency == 32
     assert resolved.request.execution.attempts.k == 1
     assert resolved.options.timeout_seconds == 360_000
-    assert resolved.options.provider_limits["docker"] == 128
-    assert resolved.options.env_open_qps == {"daytona": 10.0, "modal": 10.0}
+    assert resolved.options.provider_limits == {}
+    assert resolved.options.env_open_qps == {}
     assert resolved.options.results_dir == "results"
 
 
@@ -157,9 +157,8 @@ def test_a_users_zero_becomes_none_once(resolve, zero):
     ).options
 
     assert options.timeout_seconds is None
-    assert options.provider_limits["docker"] is None
-    assert options.provider_limits["modal"] == 128
-    assert options.env_open_qps == {"daytona": 10.0, "modal": None}
+    assert options.provider_limits == {"docker": None}
+    assert options.env_open_qps == {"modal": None}
 
 
 def test_a_whole_reference_is_read_from_the_environment(resolve):

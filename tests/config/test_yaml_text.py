@@ -29,6 +29,12 @@ def test_anchors_and_merge_keys_are_read():
     assert settle(found["more"], dict[str, str]) == {"a": "x", "b": "z"}
 
 
+# Nine lines that stand for 10^9 values.
+BILLIONS = "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}' if n else 'x'] * 10)}]\n" for n in range(9)
+)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -42,6 +48,7 @@ def test_anchors_and_merge_keys_are_read():
         ("\ta: 1", "line 1 column 1"),
         ("[" * 5000, "nested too deeply"),
         ("a: \x00", "special characters"),
+        (BILLIONS, "line 1 column 1: its aliases repeat more than 100000 values"),
     ],
 )
 def test_what_has_two_meanings_or_runs_code_is_refused_in_one_line(text, message):

@@ -28,6 +28,19 @@ async def test_users_of_one_endpoint_share_connections_and_window():
     assert server.opened == 1
 
 
+async def test_a_user_may_come_to_need_more_room_and_leaves_none_of_it_behind():
+    async with serve(whole("openai-chat", Said())) as server:
+        async with model_of("openai-chat", server.url) as one:
+            endpoint = one.conversation("t", 1).line.endpoint
+            async with model_of("openai-chat", server.url) as two:
+                two.allow_calls(10)
+                two.allow_calls(3)  # those that are made go on
+                assert endpoint.transport.slots.total_tokens == 4 + 10
+            two.allow_calls(20)
+            assert endpoint.transport.slots.total_tokens == 4
+            assert endpoint.gate.window.calls == 4
+
+
 async def test_another_model_or_key_is_another_endpoint():
     first = join(KEY, 1)
     others = [join((*KEY[:2], "other"), 1), join(("http://x/v1", "n", "k"), 1)]

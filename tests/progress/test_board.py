@@ -47,7 +47,8 @@ def test_a_running_task_shows_its_latest_attempt_and_phase():
     board.apply(event("attempt_started", "t", attempt=1), 6.0)
     board.apply(event("phase_changed", "t", attempt=2, phase="run_harness"), 7.0)
 
-    assert attrs.astuple(board.running["t"]) == (5.0, 2, "run_harness")
+    board.apply(event("phase_changed", "t", attempt=2, phase="run_harness", more=1), 8.0)
+    assert attrs.astuple(board.running["t"]) == (5.0, 2, "run_harness", 7.0)
 
 
 def test_elapsed_stands_still_at_the_end():

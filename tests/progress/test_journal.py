@@ -129,9 +129,11 @@ class SlowDisk(QuickDisk):
     """Writes only once it is let go, as a disk that stalls."""
 
     def __init__(self) -> None:
+        self.stalls = trio.Event()
         self.go = threading.Event()
 
     def write(self, file: int, data: bytes) -> None:
+        trio.from_thread.run_sync(self.stalls.set)
         assert self.go.wait(30)
         super().write(file, data)
 
@@ -145,6 +147,7 @@ async def test_a_disk_that_stalls_does_not_hold_up_who_emits(tmp_path: Path) -> 
         for each in numbered(500):
             writer.emit(each)
             await trio.lowlevel.checkpoint()
+        await disk.stalls.wait()  # the writer's thread may begin late, and makes the file
         assert not (tmp_path / "progress.jsonl").read_bytes()
         disk.go.set()
 

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import attrs
 import pytest
 
 from agentcompass.errors import UsageError
@@ -50,6 +51,28 @@ def test_a_name_that_could_lead_elsewhere_is_refused(option: str, text: str) -> 
         run_location(Path("results"), request(**{option: text}))
 
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("req a", "n/req_a"),
+        ("a/../b", "n/a_.._b"),
+        ("terminal-bench-2.1", "n/terminal-bench-2.1"),
+        ("日本", "n/_"),
+        ("x" * 300, f"n/{'x' * 189}--"),
+    ],
+)
+def test_a_request_of_a_launch_is_found_by_its_name(name: str, path: str) -> None:
+    asked = attrs.evolve(request("n"), metadata={"request_name": name})
+
+    assert "/".join(run_location(Path("results"), asked).namespace).startswith(path)
+
+
+@pytest.mark.parametrize("name", [".", "..", " "])
+def test_a_name_that_is_no_folder_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=r"^name: .* is not the name of a folder$"):
+        run_location(Path("results"), attrs.evolve(request(), metadata={"request_name": name}))
 
 
 def test_an_empty_run_id_is_refused_and_an_empty_run_name_is_none() -> None:

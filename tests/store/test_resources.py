@@ -94,6 +94,17 @@ def test_a_process_is_alive_until_it_ends_and_unknown_elsewhere():
     assert is_alive(f"elsewhere/{os.getpid()}/x") is None
 
 
+def test_a_dead_process_that_nobody_waited_for_is_not_alive():
+    code = "from agentcompass.store.owner import this_process; print(this_process(), flush=True)"
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    owner, rest = process.stdout.readline().strip(), process.stdout.read()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+
+    assert rest == ""
+    assert is_alive(owner) is False
+    process.communicate()
+
+
 def test_a_process_of_another_machine_or_pid_namespace_of_the_same_host_name_is_unknown():
     """Fails where its number is looked up here: then what a live run uses looks left over."""
     host, pid, started = this_process().split("/")

@@ -1,0 +1,101 @@
+"""One launch of several requests: what it asks for, as callers write it, and what came of it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import attrs
+
+RequestStatus = Literal["completed", "failed", "timed_out", "cancelled"]
+OrchestrationStatus = Literal["completed", "partial_failure", "failed", "timed_out", "cancelled"]
+
+# What run_info.json (in `request.metadata`) and every event say of where a request stands.
+PLACE = ("orchestration_id", "request_key", "request_name", "request_index")
+
+
+@attrs.frozen(kw_only=True)
+class RunRuntimeSpec:
+    """What a request takes over from an earlier run; None leaves it to the defaults."""
+
+    reuse: bool | None = None
+    reuse_run_id: str | None = None
+    checkpoint_resume: bool | None = None
+
+
+@attrs.frozen(kw_only=True)
+class OrchestrationDefaults:
+    """What every request has unless it says otherwise; the sections are those of docs/launch.md.
+
+    A component is `{"id": ..., parameter: value, ...}`.
+    """
+
+    benchmark: Mapping[str, Any] | None = None
+    harness: Mapping[str, Any] | None = None
+    environment: Mapping[str, Any] | None = None
+    model: Mapping[str, Any] | None = attrs.field(default=None, repr=False)
+    execution: Mapping[str, Any] | None = None
+    runtime: Mapping[str, Any] | RunRuntimeSpec | None = None
+    output: Mapping[str, Any] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class RunRequestSpec(OrchestrationDefaults):
+    """One request by its name, which no other has: what differs from the defaults."""
+
+    name: str
+
+
+@attrs.frozen(kw_only=True)
+class OrchestrationSpec:
+    """What `launch` is asked for; nothing is checked before it is launched.
+
+    `runtime` has settings of the process (results_dir, timeout_seconds, provider_limits, ...).
+    """
+
+    requests: Sequence[RunRequestSpec | Mapping[str, Any]]
+    version: int = 1
+    name: str = ""
+    task_concurrency: int | None = None
+    runtime: Mapping[str, Any] | None = None
+    defaults: OrchestrationDefaults | Mapping[str, Any] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class RequestOutcome:
+    """How one request ended.
+
+    `result` is what `run_evaluation` would have returned, of a failed, timed out or cancelled
+    request that of what had finished; None where the request never began. `paths` are the result's.
+    """
+
+    name: str
+    status: RequestStatus
+    result: Mapping[str, Any] | None = None
+    error: str | None = None
+    paths: Mapping[str, str] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class OrchestrationResult:
+    """How an orchestration ended: its requests by name, in their order. Times are ISO 8601.
+
+    `completed` is all of them, `partial_failure` that some failed, `failed` that all did.
+    """
+
+    orchestration_id: str
+    name: str
+    status: OrchestrationStatus
+    requests: Mapping[str, RequestOutcome]
+    started_at: str
+    finished_at: str
+
+
+def overall(outcomes: Sequence[RequestOutcome]) -> OrchestrationStatus:
+    """What the ends of all requests come to; the gravest first: cancelled, timed out, failed."""
+    statuses = {outcome.status for outcome in outcomes}
+    if "cancelled" in statuses:
+        return "cancelled"
+    if "timed_out" in statuses:
+        return "timed_out"
+    if "failed" in statuses:
+        return "failed" if statuses == {"failed"} else "partial_failure"
+    return "completed"
