@@ -86,9 +86,14 @@ def _result(job: Job, outcome: Outcome) -> dict[str, Any]:
         },
         "metrics": unstructure(outcome.report),
         "summary": summary_mapping(outcome.report),
-        "paths": {"run_dir": str(outcome.directory), **paths(RunLayout(outcome.directory))},
+        "paths": run_paths(outcome.directory),
         "applied_recipes": list(outcome.applied_recipes),
     }
+
+
+def run_paths(directory: Path) -> Mapping[str, str]:
+    """The paths that a run's result and its summary hold."""
+    return {"run_dir": str(directory), **paths(RunLayout(directory))}
 
 
 def paths(layout: RunLayout) -> Mapping[str, str]:

@@ -18,7 +18,7 @@ from agentcompass.config.outline import written_in_python
 from agentcompass.config.resolve import resolve_run
 from agentcompass.config.secrets import known_in, known_secrets
 from agentcompass.errors import UsageError
-from agentcompass.evaluating import evaluate, paths
+from agentcompass.evaluating import evaluate, paths, run_paths
 from agentcompass.exporting.attempts import Source
 from agentcompass.exporting.write import write_export
 from agentcompass.launching import orchestrate
@@ -164,8 +164,7 @@ async def async_summary(
         spell=spell,
     )
     result = await trio.to_thread.run_sync(work, abandon_on_cancel=dry_run)
-    found = {"run_dir": str(directory), **paths(RunLayout(directory))}
-    return {**result, "paths": found, "dry_run": dry_run}
+    return {**result, "paths": run_paths(directory), "dry_run": dry_run}
 
 
 def export_run(**settings: Any) -> Mapping[str, str]:

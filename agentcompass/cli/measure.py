@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 class Evaluate(Protocol):
-    """`agentcompass.sdk.evaluate`, or a fake of it."""
+    """`agentcompass.evaluating.evaluate`, or a fake of it."""
 
     async def __call__(
         self,

@@ -28,32 +28,34 @@ class TerminalBenchDocker(PairRecipe):
         return with_setup(plan, build_context=None, build_timeout_seconds=None)
 
 
-class TerminalBenchDaytona(TerminalBenchDocker):
+class _InApp(TerminalBenchDocker):
     """As on docker, in /app and with the least machine of the family where nothing is said."""
-
-    id: ClassVar[str] = "terminal_bench_2_daytona"
-    description: ClassVar[str] = "Terminal-Bench 2 on daytona: the published images, in /app."
-    environment: ClassVar[str] = "daytona"
-
-    def apply(self, task: TaskSpec, plan: ExecutionPlan) -> ExecutionPlan:
-        """The plan with image, working directory and resources."""
-        plan = super().apply(task, plan)
-        plan = with_setup(plan, workdir=plan.environment.setup.workdir or _WORKDIR)
-        return with_resources(plan, cpu=1, memory_mb=2048, storage_mb=10240)
-
-
-class TerminalBenchModal(TerminalBenchDocker):
-    """As on docker, in /app and with the least machine of the family where nothing is said."""
-
-    id: ClassVar[str] = "terminal_bench_2_modal"
-    description: ClassVar[str] = "Terminal-Bench 2 on modal: the published images, in /app."
-    environment: ClassVar[str] = "modal"
 
     def apply(self, task: TaskSpec, plan: ExecutionPlan) -> ExecutionPlan:
         """The plan with image, working directory and resources."""
         plan = super().apply(task, plan)
         plan = with_setup(plan, workdir=plan.environment.setup.workdir or _WORKDIR)
         return with_resources(plan, cpu=1, memory_mb=2048)
+
+
+class TerminalBenchDaytona(_InApp):
+    """As `_InApp` says, on daytona, which also wants to know of the disk."""
+
+    id: ClassVar[str] = "terminal_bench_2_daytona"
+    description: ClassVar[str] = "Terminal-Bench 2 on daytona: the published images, in /app."
+    environment: ClassVar[str] = "daytona"
+
+    def apply(self, task: TaskSpec, plan: ExecutionPlan) -> ExecutionPlan:
+        """The plan with the size of the disk as well."""
+        return with_resources(super().apply(task, plan), storage_mb=10240)
+
+
+class TerminalBenchModal(_InApp):
+    """As `_InApp` says, on modal."""
+
+    id: ClassVar[str] = "terminal_bench_2_modal"
+    description: ClassVar[str] = "Terminal-Bench 2 on modal: the published images, in /app."
+    environment: ClassVar[str] = "modal"
 
 
 class TerminalBenchBuild(PairRecipe):
