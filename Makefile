@@ -18,8 +18,10 @@ SWEBENCH_ROWS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+BENCH := PEER_VENV=$(abspath $(PEER_VENV)) INSPECT_VENV=$(abspath $(INSPECT_VENV)) $(BIN)/python -m benchmarks
 
-.PHONY: demo test check format lint types properties mutations peer mini inspect harbor programs swebench bench-flat bench-docker clean
+.PHONY: demo test check format lint types properties mutations peer mini inspect harbor programs swebench \
+  bench bench-quick bench-peers bench-flat bench-docker clean
 
 demo: $(VENV)/.installed
 	$(BIN)/agentcompass run starter mini_swe_agent replay --model-api-protocol replay --task-concurrency 4
@@ -62,6 +64,14 @@ programs: $(VENV)/.installed-test $(PROGRAMS)/.installed
 swebench: $(VENV)/.installed-test $(SWEBENCH)/.installed
 	AGENTCOMPASS_SWEBENCH=$(abspath $(SWEBENCH)) AGENTCOMPASS_SWEBENCH_ROWS=$(SWEBENCH_ROWS) $(BIN)/python -m pytest tests/peer/test_swebench_package.py
 
+bench: $(VENV)/.installed-bench
+	$(BENCH)
+
+bench-quick: $(VENV)/.installed-bench
+	$(BENCH) --quick
+
+bench-peers: $(PEER_VENV)/.installed $(INSPECT_VENV)/.installed-bench
+
 bench-flat: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.flat
 
@@ -88,6 +98,10 @@ $(VENV)/.installed-check: pyproject.toml constraints.txt $(VENV)/bin/python
 	$(INSTALL) --no-deps swebench unidiff
 	touch $@ $(VENV)/.installed $(VENV)/.installed-test
 
+$(VENV)/.installed-bench: pyproject.toml constraints.txt $(VENV)/bin/python
+	$(INSTALL) --editable '.[bench]'
+	touch $@ $(VENV)/.installed
+
 $(PEER_VENV)/.installed:
 	$(PEER_PYTHON) -m venv $(PEER_VENV)
 	$(PEER_VENV)/bin/python -m pip install --quiet --disable-pip-version-check agentcompass==1.0.1
@@ -101,6 +115,11 @@ $(MINI_VENV)/.installed:
 $(INSPECT_VENV)/.installed:
 	$(PYTHON) -m venv $(INSPECT_VENV)
 	$(INSPECT_VENV)/bin/python -m pip install --quiet --disable-pip-version-check inspect-ai==0.3.285
+	touch $@
+
+# what its provider for any OpenAI-compatible endpoint needs
+$(INSPECT_VENV)/.installed-bench: $(INSPECT_VENV)/.installed
+	$(INSPECT_VENV)/bin/python -m pip install --quiet --disable-pip-version-check openai==3.57.0
 	touch $@
 
 $(HARBOR_VENV)/.installed:

@@ -1,5 +1,6 @@
 """The command `agentcompass`, also as `python -m agentcompass`."""
 
+import gc
 import sys
 
 from agentcompass._version import __version__
@@ -16,6 +17,7 @@ def main() -> None:
         code = command_line(sys.argv[1:])
     except KeyboardInterrupt:
         code = 130
+    gc.freeze()  # what is loaded is not looked through for garbage on the way out
     sys.exit(code)
 
 

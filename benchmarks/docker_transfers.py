@@ -22,7 +22,8 @@ import attrs
 import trio
 
 from agentcompass.deadlines import CleanupClock
-from agentcompass.environments.docker import Docker, DockerConfig
+from agentcompass.environments._docker_config import DockerConfig
+from agentcompass.environments.docker import Docker
 from agentcompass.protocols import Session, SessionRequest
 from agentcompass.records.environment import EnvironmentPlan, EnvironmentSetup
 

@@ -17,9 +17,14 @@ ROOT = Path(__file__).resolve().parent.parent
 _ENTRY_POINTS = """
 [agentcompass.benchmarks]
 bench_tiny = benchmarks.tiny:Tiny
+bench_calls = benchmarks.one_call:OneCall
+bench_stamped = benchmarks.stamped:Stamped
 
 [agentcompass.environments]
 bench_fake = benchmarks.tiny:Forgetful
+
+[agentcompass.harnesses]
+bench_shell = benchmarks.shell_agent:Shell
 """
 
 

@@ -10,8 +10,9 @@ import trio
 
 from agentcompass.environments._procfs import Process, ProcessTable, scan
 
-# Between two looks at processes that were told to end.
-_PAUSE_SECONDS = 0.01
+# Before the second look at processes that were told to end; each later pause is twice as long, up
+# to the longest: most end at once, and a look costs something on a busy host.
+_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.01, 0.08
 # For what does not die of SIGKILL: a process inside a call of the kernel that cannot be broken off.
 _PATIENCE_SECONDS = 3.0
 _LAST_LOOKS = 5
@@ -124,7 +125,7 @@ def _kill_now(family: Family) -> None:
 
 async def _until_gone(family: Family, table: ProcessTable, number: signal.Signals) -> None:
     told: set[tuple[int, int]] = set()
-    looks = 0
+    looks, pause = 0, _PAUSE_SECONDS
     while looks < 2:
         members = family.members(await table.read())
         looks = 0 if members else looks + 1
@@ -133,4 +134,5 @@ async def _until_gone(family: Family, table: ProcessTable, number: signal.Signal
         send(new if number == signal.SIGTERM else members, number)
         told.update(process.identity for process in new)
         if members:
-            await trio.sleep(_PAUSE_SECONDS)
+            await trio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)

@@ -49,6 +49,10 @@ class Disk:
         """Move a file or folder; a file at `target` is replaced, a folder with content is not."""
         os.rename(source, target)  # noqa: PTH104  # one system call, without building a Path
 
+    def link(self, source: Path, target: Path) -> None:
+        """Give a file a second name, which must not exist; its content is as durable as it was."""
+        os.link(source, target)
+
 
 def replace_file(disk: Disk, path: Path, data: bytes | Iterable[bytes]) -> None:
     """Make `data`, whole or in pieces, the content of `path`; the folder has to exist.
@@ -65,6 +69,19 @@ def replace_file(disk: Disk, path: Path, data: bytes | Iterable[bytes]) -> None:
             with suppress(OSError):
                 temporary.unlink()
             raise
+
+
+def keep_file(disk: Disk, path: Path, data: bytes, *, source: Path) -> None:
+    """Make `data` the content of the new file `path`: a second name of `source` if it holds that.
+
+    Only for what is replaced and never changed, since a change would be one of both files. Raises
+    as `replace_file`.
+    """
+    with suppress(OSError):  # another file system, one without links, or a source that is gone
+        if read_file(source) == data:
+            disk.link(source, path)
+            return
+    replace_file(disk, path, data)
 
 
 def _write_new(disk: Disk, path: Path, data: bytes | Iterable[bytes]) -> None:

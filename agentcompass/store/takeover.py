@@ -1,6 +1,7 @@
 """Copies what an earlier run holds of a task into this run, which then stands alone. Blocking.
 
-Artifacts, which are never changed again, are linked where the file system can.
+Artifacts and records that stay as they are, which nobody changes again, are linked where the file
+system can.
 """
 
 import errno
@@ -18,7 +19,7 @@ from agentcompass.as_owner import AsOwner, open_as_owner
 from agentcompass.errors import StoreError
 from agentcompass.records.attempt import AttemptResult, TaskHeader, severity_of
 from agentcompass.records.reuse import TakenOver
-from agentcompass.store.atomic import Disk, named_errors, read_file, replace_file, write_record
+from agentcompass.store.atomic import Disk, keep_file, named_errors, read_file, replace_file
 from agentcompass.store.documents import (
     checkpoint_document,
     index_document,
@@ -73,7 +74,9 @@ class TaskTakeover:
             if published
             else index_document(header.task_id, numbers)
         )
-        write_record(self.disk, work.index, index)
+        earlier = TaskLayout(next(iter(found.values())).layout.directory.parent)
+        with named_errors(work.index):
+            keep_file(self.disk, work.index, encode(index), source=earlier.index)
         if published:
             with named_errors(final.directory):
                 self.disk.make_folders(final.directory.parent)
@@ -99,13 +102,13 @@ class TaskTakeover:
             if source.artifacts.is_dir() and not source.artifacts.is_symlink():
                 _link_tree(source.artifacts, target.artifacts, owner)
         self._copy_exchanges(source, target)
-        checkpoint = repointed(_checkpoint(source), before, after)
-        replace_file(self.disk, target.checkpoint, self._masked(checkpoint))
+        checkpoint = self._masked(repointed(_checkpoint(source), before, after))
+        keep_file(self.disk, target.checkpoint, checkpoint, source=source.checkpoint)
         if kept is not None:
             with _source_errors(source):
                 data = repointed(read_file(source.result), before, after)
-            result = _with_history(data, stored, kept.metrics)
-            replace_file(self.disk, target.result, self._masked(result))
+            result = self._masked(_with_history(data, stored, kept.metrics))
+            keep_file(self.disk, target.result, result, source=source.result)
 
     def _copy_exchanges(self, source: AttemptLayout, target: AttemptLayout) -> None:
         """Copy the recorded calls; not linked, since a retry may append to them."""

@@ -54,6 +54,23 @@ def imported_by(arguments, toys, tmp_path):
     return done.stderr.split()
 
 
+def test_nothing_that_was_loaded_is_looked_through_for_garbage_on_the_way_out(toys, tmp_path):
+    """It would take a tenth of a second after every run, and after every deadline."""
+    code = (
+        "import atexit, gc, sys\n"
+        "atexit.register(lambda: print(len(gc.get_objects()) < 1000, file=sys.stderr))\n"
+        "sys.argv = ['agentcompass', 'list', 'harness']\n"
+        "from agentcompass.__main__ import main\n"
+        "main()\n"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, env=environment(toys), cwd=tmp_path, capture_output=True, text=True
+    )
+
+    assert (done.returncode, done.stderr) == (0, "True\n")
+
+
 def test_the_version_is_told_without_importing_anything_heavy(command, toys, tmp_path):
     assert command("--version").out.startswith("agentcompass ")
 

@@ -81,7 +81,7 @@ def watch(before: Step) -> None:
         def step(self: Disk, *args: Any) -> Any:
             before(name, args)
             done = None if name == "sync" else operation(self, *args)  # no power is lost here
-            if name == "rename":
+            if name in ("rename", "link"):
                 note_durable(args[1])
             return done
 

@@ -4,7 +4,7 @@ import os
 
 import trio
 
-from agentcompass.environments._processes import Family, of_command, of_session
+from agentcompass.environments._processes import Family, end, of_command, of_session
 from agentcompass.environments._procfs import Process, ProcessTable, scan
 
 
@@ -92,3 +92,20 @@ async def test_askers_share_a_scan_that_began_after_they_asked():
 
     assert len(results) == 21
     assert len({id(result) for result in results}) == 2
+
+
+async def test_who_does_not_end_is_looked_at_ever_more_rarely(autojump_clock):
+    """Fails where every pause is as long as the first: then there are 400 looks."""
+    immortal = process(2**22 + 1)  # a number that the kernel does not give: nobody is signalled
+    looks = 0
+
+    class Counting(ProcessTable):
+        async def read(self) -> list[Process]:
+            nonlocal looks
+            looks += 1
+            return [immortal]
+
+    left = await end(Family(lambda processes: processes), Counting(), grace_seconds=1.0)
+
+    assert left == [immortal]
+    assert looks < 80

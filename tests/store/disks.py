@@ -81,6 +81,10 @@ class FaultyDisk(Disk):
         self._step("rename", target)
         super().rename(source, target)
 
+    def link(self, source: Path, target: Path) -> None:
+        self._step("link", target)
+        super().link(source, target)
+
 
 class KillingDisk(FaultyDisk):
     """Ends its own process, as kill -9 does, before step `fails_at`; half a write is done."""

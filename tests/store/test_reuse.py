@@ -1,5 +1,6 @@
 """Which earlier run is reused, what is found in it, and the copy that a new run makes."""
 
+import errno
 import hashlib
 import json
 import logging
@@ -29,7 +30,7 @@ from agentcompass.records.request import (
     RunRequest,
 )
 from agentcompass.records.reuse import TakenOver
-from agentcompass.store.atomic import Disk
+from agentcompass.store.atomic import Disk, keep_file, replace_file
 from agentcompass.store.layout import RunLayout, TaskLayout
 from agentcompass.store.location import run_location
 from agentcompass.store.provenance import Provenance, request_document
@@ -345,6 +346,39 @@ def test_artifacts_are_linked_and_outlive_their_source(runs: Runs) -> None:
     assert os.stat(copy).st_nlink == 2  # noqa: PTH116
     shutil.rmtree(files.layout.directory)
     assert copy.read_bytes() == b"what was made\n"
+
+
+def test_records_that_stay_as_they_are_are_linked_and_replacing_one_leaves_the_source(
+    runs: Runs,
+) -> None:
+    files = runs.make("old")
+    save(files)
+    source = files.layout.task("t", "normal")
+    _, new = take(runs, TaskHeader(task_id="t"))
+    copy = new.task("t", "normal")
+
+    for name in ("task.json", "attempt-1/checkpoint.json"):
+        assert (copy.directory / name).samefile(source.directory / name)
+    assert not copy.attempt(1).result.samefile(source.attempt(1).result)
+    before = source.index.read_bytes()
+    replace_file(Disk(), copy.index, b"{}")
+    assert source.index.read_bytes() == before
+
+
+def test_where_files_cannot_be_linked_they_are_copied(runs: Runs) -> None:
+    class Linkless(Disk):
+        def link(self, source: Path, target: Path) -> None:
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+    files = runs.make("old")
+    save(files)
+    source = files.layout.task("t", "normal")
+    target = source.directory / "copy"
+
+    keep_file(Linkless(), target, source.index.read_bytes(), source=source.index)
+
+    assert not target.samefile(source.index)
+    assert target.read_bytes() == source.index.read_bytes()
 
 
 def test_files_that_deny_their_owner_are_taken_over_with_their_modes() -> None:

@@ -1,0 +1,16 @@
+"""Every scenario that `python -m benchmarks` knows."""
+
+from collections.abc import Callable
+
+from benchmarks import commands, containers, endings, overhead, reuse, start_up
+from benchmarks.scenario import Scenario
+
+# Each makes its scenario: the small one where `quick`, which has to end within seconds.
+SCENARIOS: dict[str, Callable[[bool], Scenario]] = {
+    "start_up": start_up.scenario,
+    "overhead": overhead.scenario,
+    "commands": commands.scenario,
+    "containers": containers.scenario,
+    "reuse": reuse.scenario,
+    "endings": endings.scenario,
+}
