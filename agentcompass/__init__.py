@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from agentcompass._version import __version__
 
 if TYPE_CHECKING:
+    from agentcompass.config.orchestration import Orchestration
     from agentcompass.embedding import Evaluation, open_evaluation
     from agentcompass.errors import (
         AgentCompassError,
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
         UnknownComponent,
         UsageError,
     )
-    from agentcompass.records.issue import Issue
+    from agentcompass.recipes._base import BaseRecipe
+    from agentcompass.records.issue import ExecutionIssue, Issue, IssuePhase, IssueSeverity
     from agentcompass.records.orchestration import (
         OrchestrationDefaults,
         OrchestrationResult,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
         RequestOutcome,
         RunRequestSpec,
         RunRuntimeSpec,
+        RuntimeOptions,
     )
     from agentcompass.records.plan import ExecutionPlan
     from agentcompass.records.progress import EventsDropped, ProgressEvent
@@ -35,21 +38,29 @@ if TYPE_CHECKING:
         async_export_run,
         async_launch,
         async_run_evaluation,
+        async_run_evaluation_request,
         async_summary,
+        build_run_request,
         export_run,
         launch,
         run_evaluation,
+        run_evaluation_request,
         summary,
     )
 
 __all__ = [
     "AgentCompassError",
+    "BaseRecipe",
     "ConfigInvalid",
     "DependencyMissing",
     "Evaluation",
     "EventsDropped",
+    "ExecutionIssue",
     "ExecutionPlan",
     "Issue",
+    "IssuePhase",
+    "IssueSeverity",
+    "Orchestration",
     "OrchestrationDefaults",
     "OrchestrationResult",
     "OrchestrationSpec",
@@ -64,6 +75,7 @@ __all__ = [
     "RunRequestSpec",
     "RunResult",
     "RunRuntimeSpec",
+    "RuntimeOptions",
     "TaskSpec",
     "UnknownComponent",
     "UsageError",
@@ -71,15 +83,19 @@ __all__ = [
     "async_export_run",
     "async_launch",
     "async_run_evaluation",
+    "async_run_evaluation_request",
     "async_summary",
+    "build_run_request",
     "export_run",
     "launch",
     "open_evaluation",
     "run_evaluation",
+    "run_evaluation_request",
     "summary",
 ]
 
 _HOMES = {
+    "config.orchestration": ("Orchestration",),
     "embedding": ("Evaluation", "open_evaluation"),
     "errors": (
         "AgentCompassError",
@@ -92,7 +108,8 @@ _HOMES = {
         "UnknownComponent",
         "UsageError",
     ),
-    "records.issue": ("Issue",),
+    "recipes._base": ("BaseRecipe",),
+    "records.issue": ("ExecutionIssue", "Issue", "IssuePhase", "IssueSeverity"),
     "records.orchestration": (
         "OrchestrationDefaults",
         "OrchestrationResult",
@@ -100,6 +117,7 @@ _HOMES = {
         "RequestOutcome",
         "RunRequestSpec",
         "RunRuntimeSpec",
+        "RuntimeOptions",
     ),
     "records.plan": ("ExecutionPlan",),
     "records.progress": ("EventsDropped", "ProgressEvent"),
@@ -109,10 +127,13 @@ _HOMES = {
         "async_export_run",
         "async_launch",
         "async_run_evaluation",
+        "async_run_evaluation_request",
         "async_summary",
+        "build_run_request",
         "export_run",
         "launch",
         "run_evaluation",
+        "run_evaluation_request",
         "summary",
     ),
 }

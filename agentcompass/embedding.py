@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,10 @@ import attrs
 import trio
 
 from agentcompass.config.resolve import resolve_run
+from agentcompass.endings import cut_off, own_error
 from agentcompass.engine.job import Job
 from agentcompass.engine.limits import AllowsMoreCalls, Limits, set_provider_limits
-from agentcompass.errors import AgentCompassError, RequestCancelled, RequestFailed, UsageError
+from agentcompass.errors import AgentCompassError, RequestFailed, UsageError
 from agentcompass.evaluating import run_to_result
 from agentcompass.groups import bare_errors
 from agentcompass.loops import require_trio
@@ -51,8 +53,8 @@ async def open_evaluation(
     running = _Running(resolved.request, new_history(event_buffer, resolved.request))
     job = await running.prepare(resolved.options)
     with bare_errors():
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(running.run, job, name="evaluation")
+        async with trio.open_nursery(strict_exception_groups=True) as nursery:
+            nursery.start_soon(running.run, job, nursery.cancel_scope, name="evaluation")
             try:
                 yield running
             finally:
@@ -76,6 +78,7 @@ class Evaluation:
     _ended: trio.Event = attrs.field(factory=trio.Event, init=False)
     _result: dict[str, Any] = attrs.field(factory=dict, init=False)
     _error: AgentCompassError | None = attrs.field(default=None, init=False)
+    _unsaid: list[str] = attrs.field(factory=list, init=False)
 
     @property
     def request(self) -> RunRequest:
@@ -113,12 +116,13 @@ class Evaluation:
     async def result(self) -> dict[str, Any]:
         """Wait for the end, and return what `run_evaluation` does, or raise its errors.
 
-        Also raises `RequestCancelled`. Errors of a run that began carry the `result`.
+        Also raises `RequestCancelled`. Errors of a run that began carry the `result`. Both are the
+        caller's own, to change and to keep.
         """
         await self._ended.wait()
         if self._error is not None:
-            raise self._error.with_traceback(None)  # which would grow with each caller
-        return self._result
+            raise own_error(self._error)
+        return deepcopy(self._result)
 
     def cancel(self) -> None:
         """End the evaluation; `result` waits until it is cleaned up. Twice is as good as once."""
@@ -161,9 +165,11 @@ class Evaluation:
         self._note(f"the limit of {provider} is {limit or 'none'} from now on")
 
     def _note(self, text: str) -> None:
-        """Put on record what changes the conditions of the measurement."""
+        """Put on record what changes the conditions of the measurement, once there is a log."""
         if self._context is not None:
             self._context.run(log.info, "%s", text)
+        elif not self.has_ended:
+            self._unsaid.append(text)
 
 
 class _Running(Evaluation):
@@ -174,34 +180,40 @@ class _Running(Evaluation):
 
     async def prepare(self, options: ProcessOptions) -> Job:
         """Check everything that can be checked beforehand."""
-        set_provider_limits(options.provider_limits, options.env_open_qps)
         job = await prepare_job(
             self._request, options, listeners=[self._history.emit], on_open=self._opened
         )
+        set_provider_limits(options.provider_limits, options.env_open_qps)
         self._limits, self._model = job.limits, job.model
         return job
 
-    async def run(self, job: Job) -> None:
-        """Run to the end; only what is nobody's fault but ours leaves, or a cancellation."""
+    async def run(self, job: Job, body: trio.CancelScope) -> None:
+        """Run to the end; only what is nobody's fault but ours leaves, or a cancellation.
+
+        Then the body is cancelled first, which would else be woken to raise an error of its own.
+        """
         try:
             with self._scope:
                 await run_to_result(job, on_end=self._result.update)
         except AgentCompassError as error:
             self._error = error
         finally:
-            self._conclude(sys.exception())
+            if (crash := sys.exception()) is not None:
+                body.cancel()
+            self._conclude(crash)
 
     def _opened(self, directory: Path) -> None:
         self._directory = directory
         self._context = contextvars.copy_context()  # by which run.log knows its own records
+        while self._unsaid:
+            self._note(self._unsaid.pop(0))
 
     def _conclude(self, crash: BaseException | None) -> None:
         """Note how it ended; `crash` is a cancellation by the caller's scope, or a bug of ours."""
         if isinstance(crash, Exception):
             self._error = RequestFailed(f"{type(crash).__name__}: {crash}", result=self._result)
         elif self._error is None and (crash is not None or self._scope.cancelled_caught):
-            where = f"; what had finished is in {self._directory}" if self._directory else ""
-            self._error = RequestCancelled(f"cancelled by its program{where}", result=self._result)
+            self._error = cut_off(self._result, self._directory)
         self._context = self._model = None
         self._history.close()
         self._ended.set()

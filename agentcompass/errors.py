@@ -48,6 +48,10 @@ class ConfigInvalid(UsageError):
         self.faults = tuple(faults)
         super().__init__("; ".join(self.faults))
 
+    def __reduce__(self) -> tuple[type["ConfigInvalid"], tuple[Sequence[str]]]:
+        """Let it be pickled, as process pools do."""
+        return type(self), (self.faults,)
+
 
 class UnknownComponent(UsageError):
     """No component of this kind has that id; the message names the known ones."""
@@ -80,7 +84,7 @@ class RequestError(AgentCompassError):
 
     def __init__(self, message: str, *, result: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
-        self.result: Mapping[str, Any] = result or {}
+        self.result: dict[str, Any] = dict(result or {})
 
 
 class RequestFailed(RequestError):

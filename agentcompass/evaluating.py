@@ -9,12 +9,14 @@ from agentcompass.engine.limits import set_provider_limits
 from agentcompass.engine.request import Outcome
 from agentcompass.engine.tree import run_job
 from agentcompass.errors import PluginFailed, RequestFailed, RequestTimeout
+from agentcompass.groups import bare_interrupts
 from agentcompass.metrics.summary import summary_mapping
 from agentcompass.preflight import prepare_job
 from agentcompass.protocols import Reporter
 from agentcompass.records.convert import unstructure
 from agentcompass.records.request import ProcessOptions, RunRequest
 from agentcompass.store.layout import RunLayout
+from agentcompass.store.provenance import request_document
 from agentcompass.store.redact import Redactor
 
 
@@ -30,7 +32,6 @@ async def evaluate(
 
     `redactor` learns what turns out to be secret, for what the caller itself shows.
     """
-    set_provider_limits(options.provider_limits, options.env_open_qps)
     job = await prepare_job(
         request,
         options,
@@ -38,6 +39,7 @@ async def evaluate(
         on_open=on_open,
         redactor=redactor,
     )
+    set_provider_limits(options.provider_limits, options.env_open_qps)
     return await run_to_result(job)
 
 
@@ -55,7 +57,8 @@ async def run_to_result(
         on_end(result)
 
     try:
-        outcome = await run_job(job, on_end=ended)
+        with bare_interrupts():
+            outcome = await run_job(job, on_end=ended)
     except PluginFailed as error:
         if not result:
             raise
@@ -77,12 +80,13 @@ def _result(job: Job, outcome: Outcome) -> dict[str, Any]:
             "benchmark": request.benchmark.id,
             "harness": request.harness.id,
             "environment": request.environment.id,
+            "benchmark_type": request.environment.id,  # by its older name
             "status": outcome.status,
             "run_id": outcome.run_id,
             "total_tasks": outcome.total_tasks,
             **unstructure(outcome.reuse),
             **outcome.spent,
-            "evaluation_params": job.redactor.record(dict(request.benchmark.params)),
+            "evaluation_params": request_document(request, outcome.run_id, job.redactor),
         },
         "metrics": unstructure(outcome.report),
         "summary": summary_mapping(outcome.report),

@@ -9,13 +9,15 @@ from pathlib import Path
 import attrs
 import trio
 
-from agentcompass.config.orchestration import ResolvedOrchestration
+from agentcompass.config.orchestration import Orchestration
 from agentcompass.config.secrets import known_secrets
 from agentcompass.engine.job import Job
 from agentcompass.engine.limits import Limits, set_provider_limits
+from agentcompass.engine.lines import Tokens
 from agentcompass.engine.orchestration import run_orchestration
 from agentcompass.errors import AgentCompassError, ConfigInvalid, UsageError
 from agentcompass.evaluating import run_to_result
+from agentcompass.groups import bare_interrupts
 from agentcompass.preflight import prepare_job
 from agentcompass.protocols import Reporter
 from agentcompass.records.orchestration import OrchestrationResult, RequestOutcome, overall
@@ -25,7 +27,7 @@ from agentcompass.store.redact import Redactor
 
 
 async def orchestrate(
-    resolved: ResolvedOrchestration,
+    resolved: Orchestration,
     *,
     reporters: Sequence[Reporter] = (),
     ended: Sequence[Callable[[RequestOutcome], None]] = (),
@@ -46,9 +48,10 @@ async def orchestrate(
         for told in ended:
             told(outcome)
 
-    outcomes = await run_orchestration(jobs, run_to_result, ended=tell)
+    with bare_interrupts():
+        outcomes = await run_orchestration(jobs, run_to_result, ended=tell)
     return OrchestrationResult(
-        orchestration_id=resolved.orchestration_id,
+        orchestration_id=resolved.id,
         name=resolved.name,
         status=overall(outcomes),
         requests={outcome.name: outcome for outcome in outcomes},
@@ -58,7 +61,7 @@ async def orchestrate(
 
 
 async def prepare_jobs(
-    resolved: ResolvedOrchestration,
+    resolved: Orchestration,
     *,
     listeners: Sequence[Callable[..., None]] = (),
     on_open: Callable[[Path], None] = lambda _directory: None,
@@ -68,13 +71,12 @@ async def prepare_jobs(
 
     Raises `ConfigInvalid` with the faults of all of them.
     """
-    set_provider_limits(resolved.options.provider_limits, resolved.options.env_open_qps)
     redactor = redactor or Redactor()
     for request in resolved.requests:
         redactor.learn(known_secrets(request, os.environ))
     prepare = partial(
         prepare_job,
-        options=resolved.options,
+        options=resolved.runtime,
         listeners=listeners,
         on_open=on_open,
         redactor=redactor,
@@ -86,7 +88,8 @@ async def prepare_jobs(
     faults = [*_shared_folders(resolved), *_faults({name: found[name] for name in resolved.names})]
     if faults:
         raise ConfigInvalid([redactor.text(fault) for fault in faults])
-    slots = trio.CapacityLimiter(resolved.task_concurrency)
+    set_provider_limits(resolved.runtime.provider_limits, resolved.runtime.env_open_qps)
+    slots = Tokens(resolved.task_concurrency)
     jobs = (found[name] for name in resolved.names)
     return [attrs.evolve(job, limits=Limits(slots)) for job in jobs if isinstance(job, Job)]
 
@@ -107,12 +110,12 @@ def _faults(found: Mapping[str, Job | AgentCompassError]) -> Iterator[str]:
             yield from (f"request {name!r}: {fault}" for fault in faults)
 
 
-def _shared_folders(resolved: ResolvedOrchestration) -> Iterator[str]:
+def _shared_folders(resolved: Orchestration) -> Iterator[str]:
     """A fault for each folder that the runs of more than one request would be written to."""
     names: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for name, request in zip(resolved.names, resolved.requests, strict=True):
         try:
-            location = run_location(Path(resolved.options.results_dir), request)
+            location = run_location(Path(resolved.runtime.results_dir), request)
         except UsageError:
             continue  # told by the preflight of the request
         names[location.namespace].append(repr(name))

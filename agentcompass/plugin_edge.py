@@ -1,6 +1,9 @@
 """A plug-in that is asked outside any attempt: what it raises becomes one line that names it."""
 
 import logging
+import math
+import signal
+import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import (
     AbstractAsyncContextManager,
@@ -9,6 +12,8 @@ from contextlib import (
     contextmanager,
 )
 from typing import Any
+
+import trio
 
 from agentcompass.errors import AgentCompassError, PluginFailed
 
@@ -19,13 +24,15 @@ log = logging.getLogger(__name__)
 def plugin_edge(what: str) -> Iterator[None]:
     """Raise `PluginFailed`, which begins with `what`, for a bug inside; the log has where it was.
 
-    What is raised on purpose passes.
+    What is raised on purpose passes, and so does what ends more than the plug-in.
     """
     try:
         yield
     except AgentCompassError:
         raise
-    except (Exception, SystemExit) as error:  # a plug-in may raise, and exit with, anything
+    except BaseException as error:  # a plug-in may raise, and exit with, anything
+        if _holds_an_end(error):
+            raise
         log.debug("%s", what, exc_info=error)
         leaf = _leaf(error)
         reason = (str(leaf).strip().splitlines() or [""])[0]
@@ -46,6 +53,29 @@ async def plugin_context(
         yield
         with plugin_edge(what):
             await stack.aclose()
+
+
+def _holds_an_end(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return error.subgroup(ends_more) is not None
+    return ends_more(error)
+
+
+def ends_more(error: BaseException) -> bool:
+    """Whether `error`, which is no group, ends more than the plug-in that it comes from."""
+    if isinstance(error, trio.Cancelled):
+        # Where nothing around is cancelled, a plug-in has raised an old one once more.
+        is_task = trio.lowlevel.in_trio_task()
+        return not is_task or trio.current_effective_deadline() == -math.inf
+    if isinstance(error, KeyboardInterrupt):
+        return _is_from_the_user(error)
+    return isinstance(error, GeneratorExit)
+
+
+def _is_from_the_user(error: KeyboardInterrupt) -> bool:
+    """Whether the process's handler of SIGINT raised it, and not a plug-in."""
+    code = getattr(signal.getsignal(signal.SIGINT), "__code__", None)
+    return any(frame.f_code is code for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
 def _leaf(error: BaseException) -> BaseException:

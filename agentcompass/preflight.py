@@ -18,6 +18,7 @@ from agentcompass.deadlines import CleanupClock
 from agentcompass.dependencies import require
 from agentcompass.engine.job import Job, Store
 from agentcompass.engine.limits import Limits
+from agentcompass.engine.lines import Tokens
 from agentcompass.engine.plan import asked_for
 from agentcompass.engine.planning import mode_fault
 from agentcompass.engine.retry import retry_policy
@@ -62,7 +63,8 @@ async def prepare_job(
     await _require(request, options)
     parts = _build(request)
     await _check_environment(request.environment, parts)
-    recipes = choose_recipes(request.execution.enabled_recipes, options.recipe_dirs)
+    folders = dict.fromkeys((*request.metadata.get("recipe_dirs", ()), *options.recipe_dirs))
+    recipes = choose_recipes(request.execution.enabled_recipes, tuple(folders))
     data = await _data(request, options, parts.benchmark)
     redactor = redactor or Redactor()
     model = await choose_model(request, parts.benchmark, parts.harness, redactor)
@@ -77,7 +79,7 @@ async def prepare_job(
         environments={request.environment.id: parts.environment},
         model=model,
         recipes=recipes,
-        limits=Limits(trio.CapacityLimiter(request.execution.task_concurrency)),
+        limits=Limits(Tokens(request.execution.task_concurrency)),
         retry=retry_policy(request.execution),
         data_dir=Path(options.data_dir),
         data=data,

@@ -1,9 +1,12 @@
 """Ids to component classes: the built-in table and entry points, imported on use."""
 
+import logging
 import sys
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import Distribution, EntryPoint, distributions
 from typing import Any, Literal
 
 from agentcompass.errors import DependencyMissing, UnknownComponent
@@ -66,13 +69,44 @@ PLANNED: Mapping[Kind, frozenset[str]] = {
     "environment": frozenset({"daytona", "modal"}),
 }
 
+log = logging.getLogger(__name__)
+
 
 def known(kind: Kind) -> dict[str, str]:
     """Every id of a kind with its dotted path, built-in ones first taken; nothing is imported."""
-    found = {}
-    if kind in _GROUPS:
-        found = {point.name: point.value for point in entry_points(group=_GROUPS[kind])}
+    found = _installed(tuple(sys.path)).get(_GROUPS.get(kind, ""), {})
     return dict(sorted({**found, **_BUILT_IN[kind]}.items()))
+
+
+@cache
+def _installed(path: tuple[str, ...]) -> Mapping[str, Mapping[str, str]]:
+    """The ids of each group with their dotted paths, those of the first package on `path`.
+
+    Looked up once in a process, since every package is a file to read: what is installed later
+    below the same path is not found.
+    """
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for package in distributions(path=list(path)):
+        for point in _entry_points(package):
+            if point.group in _GROUPS.values():
+                found[point.group].setdefault(point.name, point.value)
+    return dict(found)
+
+
+def _entry_points(package: Distribution) -> Iterable[EntryPoint]:
+    try:
+        return package.entry_points
+    except (TypeError, ValueError):  # no pairs, or no text
+        log.warning("passed over: %s has a damaged entry_points.txt", _name_of(package))
+        return ()
+
+
+def _name_of(package: Distribution) -> str:
+    folder = package.locate_file("")
+    try:
+        return f"the package {package.metadata['Name']} in {folder}"
+    except (TypeError, ValueError, KeyError):
+        return f"a package in {folder}"
 
 
 def is_own(kind: Kind, component_id: str) -> bool:
@@ -83,7 +117,7 @@ def is_own(kind: Kind, component_id: str) -> bool:
 def path_of(kind: Kind, component_id: str) -> str | None:
     """The dotted path of one component, None where it is not known.
 
-    A built-in one is found at once; the others cost a look at all that is installed.
+    A built-in one is found at once; the others cost a look at all that is installed, once.
     """
     return _BUILT_IN[kind].get(component_id) or known(kind).get(component_id)
 

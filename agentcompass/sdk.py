@@ -1,23 +1,19 @@
 """The entry points for programs: a request, or the summary or copy of an earlier run."""
 
-import inspect
-import logging
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-import attrs
 import trio
 
+from agentcompass.callbacks import callbacks
 from agentcompass.config.keywords import config_paths
-from agentcompass.config.orchestration import resolve_orchestration
-from agentcompass.config.outline import written_in_python
-from agentcompass.config.resolve import resolve_run
+from agentcompass.config.orchestration import Orchestration
+from agentcompass.config.resolve import Resolved, new_request, resolve_process, resolve_run
 from agentcompass.config.secrets import known_in, known_secrets
-from agentcompass.errors import UsageError
 from agentcompass.evaluating import evaluate, paths, run_paths
 from agentcompass.exporting.attempts import Source
 from agentcompass.exporting.write import write_export
@@ -32,13 +28,10 @@ from agentcompass.records.orchestration import (
     RequestOutcome,
 )
 from agentcompass.records.progress import ProgressEvent
+from agentcompass.records.request import RunRequest
 from agentcompass.store.layout import RunLayout
 from agentcompass.store.redact import Redactor
 from agentcompass.summarizing.summarize import summarize
-
-T = TypeVar("T")
-
-log = logging.getLogger(__name__)
 
 
 def run_evaluation(
@@ -48,7 +41,8 @@ def run_evaluation(
 
     The keywords are those of `agentcompass run` with underscores (docs/sdk.md lists them). Raises
     `UsageError` before anything is created, `RequestFailed` for final FATAL issues and
-    `RequestTimeout` past the request's deadline; both carry the `result`.
+    `RequestTimeout` past the request's deadline; both carry the `result`. `SystemExit` or
+    `KeyboardInterrupt` of `on_progress` cancels the run, and leaves once that is cleaned up.
     """
     refuse_inside_a_loop("run_evaluation")
     return trio.run(partial(async_run_evaluation, on_progress=on_progress, **settings))
@@ -62,8 +56,50 @@ async def async_run_evaluation(
     Progress and log records go to stderr, unless `progress` is `none`.
     """
     require_trio("async_run_evaluation", "run_evaluation")
-    listeners = _listeners(on_progress)
-    resolved = resolve_run(settings, cwd=Path.cwd(), environ=os.environ)
+    with callbacks(on_progress=on_progress) as told:
+        resolved = resolve_run(settings, cwd=Path.cwd(), environ=os.environ)
+        return await _evaluate(resolved, list(told.values()))
+
+
+def build_run_request(**settings: Any) -> RunRequest:
+    """The request that `run_evaluation` with these keywords would run; nothing is created.
+
+    Settings of the process (results_dir, progress, ...) are for `run_evaluation_request`. Raises
+    `ConfigInvalid` with every fault at once.
+    """
+    return new_request(settings, cwd=Path.cwd(), environ=os.environ)
+
+
+def run_evaluation_request(
+    request: RunRequest,
+    *,
+    on_progress: Callable[[ProgressEvent], None] | None = None,
+    **settings: Any,
+) -> dict[str, Any]:
+    """Run a request as it is; the rest is as in `run_evaluation`.
+
+    The keywords are the settings of the process, `recipe_dirs` and `config_path`, of whose files
+    the section `runtime` counts; without it, those that the request was made from are read again.
+    """
+    refuse_inside_a_loop("run_evaluation_request")
+    work = partial(async_run_evaluation_request, request, on_progress=on_progress, **settings)
+    return trio.run(work)
+
+
+async def async_run_evaluation_request(
+    request: RunRequest,
+    *,
+    on_progress: Callable[[ProgressEvent], None] | None = None,
+    **settings: Any,
+) -> dict[str, Any]:
+    """`run_evaluation_request` on the trio run of the caller, whose cancellation it honours."""
+    require_trio("async_run_evaluation_request", "run_evaluation_request")
+    with callbacks(on_progress=on_progress) as told:
+        resolved = resolve_process(request, settings, cwd=Path.cwd(), environ=os.environ)
+        return await _evaluate(resolved, list(told.values()))
+
+
+async def _evaluate(resolved: Resolved, listeners: Sequence[Reporter]) -> dict[str, Any]:
     options = resolved.options
     if options.progress == "none":
         return await evaluate(resolved.request, options, reporters=listeners)
@@ -75,7 +111,7 @@ async def async_run_evaluation(
 
 
 def launch(
-    orchestration: OrchestrationSpec | Mapping[str, Any],
+    orchestration: OrchestrationSpec | Orchestration | Mapping[str, Any],
     *,
     on_progress: Callable[[ProgressEvent], None] | None = None,
     on_request_finished: Callable[[RequestOutcome], None] | None = None,
@@ -83,9 +119,10 @@ def launch(
 ) -> OrchestrationResult:
     """Run several requests on one pool of slots and return how each of them ended.
 
-    The keywords are the options of `agentcompass launch` with underscores (docs/sdk.md). A request
-    that fails is told in the result and ends no other. Raises `ConfigInvalid` with the faults of
-    all requests, before anything is created.
+    The keywords are the options of `agentcompass launch` with underscores (docs/sdk.md); a resolved
+    `Orchestration` takes those that say nothing of its requests. A request that fails is told in
+    the result and ends no other. Raises `ConfigInvalid` with the faults of all requests, before
+    anything is created.
     """
     refuse_inside_a_loop("launch")
     work = partial(
@@ -99,7 +136,7 @@ def launch(
 
 
 async def async_launch(
-    orchestration: OrchestrationSpec | Mapping[str, Any],
+    orchestration: OrchestrationSpec | Orchestration | Mapping[str, Any],
     *,
     on_progress: Callable[[ProgressEvent], None] | None = None,
     on_request_finished: Callable[[RequestOutcome], None] | None = None,
@@ -111,33 +148,45 @@ async def async_launch(
     told of every request, also of those that a cancellation ends.
     """
     require_trio("async_launch", "launch")
-    listeners = _listeners(on_progress)
-    ended = _callback("on_request_finished", on_request_finished).emit
-    written = written_in_python(orchestration)
-    resolved = resolve_orchestration(written, settings, cwd=Path.cwd(), environ=os.environ)
-    if resolved.options.progress == "none":
-        return await orchestrate(resolved, reporters=listeners, ended=[ended])
+    given = {"on_progress": on_progress, "on_request_finished": on_request_finished}
+    with callbacks(**given) as told:
+        if isinstance(orchestration, Orchestration):
+            resolved = orchestration.with_settings(**settings)
+        else:
+            resolved = Orchestration.from_spec(orchestration, **settings)
+        listeners = [each for name, each in told.items() if name == "on_progress"]
+        ended = [each.emit for name, each in told.items() if name == "on_request_finished"]
+        return await _orchestrate(resolved, listeners, ended)
+
+
+async def _orchestrate(
+    resolved: Orchestration,
+    listeners: Sequence[Reporter],
+    ended: Sequence[Callable[[RequestOutcome], None]],
+) -> OrchestrationResult:
+    options = resolved.runtime
+    if options.progress == "none":
+        return await orchestrate(resolved, reporters=listeners, ended=ended)
     redactor = Redactor()
-    options = resolved.options
     async with terminal(options.progress, sys.stderr, requests=resolved.names) as display:
         with console_logging(display.say, options.log_level, redactor):
             return await orchestrate(
                 resolved,
                 reporters=[display, *listeners],
-                ended=[display.ended, ended],
+                ended=[display.ended, *ended],
                 redactor=redactor,
             )
 
 
-def summary(**settings: Any) -> dict[str, Any]:
+def summary(run_dir: str | os.PathLike[str], **settings: Any) -> dict[str, Any]:
     """Make the report of a run directory anew; the keywords are those of `async_summary`."""
     refuse_inside_a_loop("summary")
-    return trio.run(partial(async_summary, **settings))
+    return trio.run(partial(async_summary, run_dir, **settings))
 
 
 async def async_summary(
-    *,
     run_dir: str | os.PathLike[str],
+    *,
     benchmark_params: Mapping[str, Any] | None = None,
     config_path: str | os.PathLike[str] | Sequence[str] = (),
     dry_run: bool = False,
@@ -195,31 +244,3 @@ async def async_export_run(
     written = await trio.to_thread.run_sync(work)
     copied = paths(RunLayout(written)) if format == "peer" else {}
     return {"output": str(written), **copied}
-
-
-@attrs.define(eq=False)
-class _Callback(Generic[T]):
-    """A caller's function as a reporter; what it raises is the caller's and costs it the rest."""
-
-    name: str
-    function: Callable[[T], None] | None
-
-    def emit(self, told: T) -> None:
-        """Tell the caller, unless it failed before."""
-        if self.function is not None:
-            try:
-                self.function(told)
-            except Exception:
-                self.function = None
-                log.exception("%s failed and is not called any more; the run goes on", self.name)
-
-
-def _listeners(on_progress: Callable[[ProgressEvent], None] | None) -> list[Reporter]:
-    return [] if on_progress is None else [_callback("on_progress", on_progress)]
-
-
-def _callback(name: str, function: Callable[[T], None] | None) -> _Callback[T]:
-    is_function = callable(function) and not inspect.iscoroutinefunction(function)
-    if function is not None and not is_function:
-        raise UsageError(f"{name}: expected a function that is not async, got {function!r}")
-    return _Callback(name, function)

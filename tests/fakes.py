@@ -16,6 +16,7 @@ import trio
 from agentcompass.deadlines import CleanupClock
 from agentcompass.engine.job import Job
 from agentcompass.engine.limits import Limits, set_provider_limits
+from agentcompass.engine.lines import Tokens
 from agentcompass.engine.retry import retry_policy
 from agentcompass.errors import EnvironmentFailed, EvaluationFailed, HarnessFailed
 from agentcompass.protocols import AgentContext, Capabilities, Session, SessionRequest
@@ -444,7 +445,7 @@ def make_job(
         environments={provider.id: provider for provider in found},
         model=None,
         recipes=(RouteRecipe(world),),
-        limits=Limits(trio.CapacityLimiter(slots)),
+        limits=Limits(Tokens(slots)),
         retry=retry_policy(options),
         data_dir=Path("/memory/data"),
         timeout_seconds=timeout_seconds,

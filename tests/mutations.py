@@ -32,29 +32,17 @@ MUTATIONS = (
     Mutation(
         "test_no_limit_is_ever_exceeded",
         "engine/limits.py",
-        "        await self.take(provider)\n\n    def release",
-        "        self._holds_slot = False\n        self.provider = provider\n\n    def release",
+        "        await self.take(provider, moving=True)\n\n    def release",
+        "        self.provider = provider\n\n    def release",
     ),
     Mutation(
         "test_whoever_waits_has_a_full_provider_or_no_free_slot",
-        "engine/limits.py",
-        """        if provider is not None:
-            limiter = _provider(provider).limiter
-            await limiter.acquire_on_behalf_of(self)
-            self._held_provider = limiter
-        try:
-            await self._limits.slots.acquire_on_behalf_of(self)
-        except BaseException:
-            self._release_provider()
-            raise
-        self._holds_slot = True
+        "engine/lines.py",
+        """    able = (line for line in _lines(changed) if line.has_all_for(line.first))
+    return min(able, key=lambda line: line.first, default=None)
 """,
-        """        await self._limits.slots.acquire_on_behalf_of(self)
-        self._holds_slot = True
-        if provider is not None:
-            limiter = _provider(provider).limiter
-            await limiter.acquire_on_behalf_of(self)
-            self._held_provider = limiter
+        """    first = min(_lines(changed), key=lambda line: line.first, default=None)
+    return first if first is not None and first.has_all_for(first.first) else None
 """,
     ),
     Mutation(
@@ -165,32 +153,38 @@ MUTATIONS = (
     Mutation(
         "test_tasks_that_change_places_do_not_wait_for_each_other",
         "engine/limits.py",
-        "        self.release()\n        await self.take(provider)\n",
-        """        mine = self._held_provider
-        await self.take(provider)
-        if mine is not None:
-            mine.release_on_behalf_of(self)
+        "        self.release()\n        await self.take(provider, moving=True)\n",
+        """        mine = self._held
+        await self.take(provider, moving=True)
+        give_back(*mine)
 """,
     ),
     Mutation(
         "test_whatever_is_changed_while_it_runs_properties",
-        "engine/limits.py",
-        "        while self.is_paused or permit.is_too_many:",
-        "        while permit.is_too_many:",
+        "engine/lines.py",
+        "if self.gate.is_shut or self.slots",
+        "if self.slots",
         tests="tests/engine/test_pausing.py",
     ),
     Mutation(
         "test_a_provider_limit_that_is_set_counts_those_who_were_let_in_without_one",
-        "engine/limits.py",
-        "        while self.is_paused or permit.is_too_many:",
-        "        while self.is_paused:",
+        "engine/lines.py",
+        "            self.permits.borrowed_tokens += 1\n",
+        "            self.permits.borrowed_tokens += self.permits.total_tokens < 1e9\n",
         tests="tests/engine/test_pausing.py",
     ),
     Mutation(
         "test_slots_and_providers_are_held_and_nothing_waits_that_could_run",
-        "engine/starting.py",
-        "        limits.room.set()\n",
-        "        pass\n",
+        "engine/lines.py",
+        "            self.room.set()\n",
+        "            pass\n",
+        tests="tests/engine/test_orchestration.py",
+    ),
+    Mutation(
+        "test_a_provider_that_fills_up_meanwhile_holds_up_no_request_of_another",
+        "engine/lines.py",
+        "            line.room.set()\n",
+        "            pass\n",
         tests="tests/engine/test_orchestration.py",
     ),
     Mutation(
@@ -203,9 +197,44 @@ MUTATIONS = (
     Mutation(
         "test_as_many_tasks_wait_as_there_are_slots_and_not_all",
         "engine/starting.py",
-        "            await _let_in(limits, provider)\n",
+        "            async with limits.admit(provider):\n                pass\n",
         "            await trio.lowlevel.checkpoint()\n",
         tests="tests/engine/test_starting.py",
+    ),
+    *(
+        Mutation(test, "engine/lines.py", old, new, tests="tests/engine/test_lines.py")
+        for test, old, new in (
+            (
+                "test_who_needs_two_scarce_things_gets_them_although_others_always_want_one",
+                "            permits.owed.add(self)\n",
+                "            pass\n",
+            ),
+            (
+                "test_what_is_owed_to_somebody_who_gives_up_is_for_the_others",
+                "            serve(*line.needs())  # others",
+                "            pass  # others",
+            ),
+            (
+                "test_a_paused_request_is_owed_nothing_and_keeps_its_place",
+                "for each in owed if not each.gate.is_shut)",
+                "for each in owed)",
+            ),
+            (
+                "test_all_that_are_cancelled_at_once_leave_nothing_borrowed",
+                "            give_back(*line.needs())\n",
+                "            pass\n",
+            ),
+            (
+                "test_whatever_is_wanted_nothing_is_exceeded_or_waited_for_in_vain_and_all_ends",
+                "        self._total = total\n        serve(self)\n",
+                "        self._total = total\n",
+            ),
+            (
+                "test_whatever_is_wanted_nothing_is_exceeded_or_waited_for_in_vain_and_all_ends",
+                "tokens.lines for tokens in changed)",
+                "tokens.lines for tokens in changed[:1])",
+            ),
+        )
     ),
 )
 

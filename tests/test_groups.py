@@ -6,7 +6,7 @@ import pytest
 import trio
 import trio.testing
 
-from agentcompass.groups import bare_errors
+from agentcompass.groups import bare_errors, bare_interrupts
 
 Work = Callable[[], Awaitable[object]]
 
@@ -74,3 +74,25 @@ async def test_a_cancellation_alone_is_passed_on() -> None:
         await run_together(trio.sleep_forever, trio.sleep_forever, then=scope.cancel)
 
     assert scope.cancelled_caught
+
+
+def raise_inside(error: BaseException) -> None:
+    with bare_interrupts():
+        raise error
+
+
+def test_an_interrupt_leaves_all_of_its_groups_and_what_ended_beside_it() -> None:
+    struck = KeyboardInterrupt()
+    inner = BaseExceptionGroup("a nursery", [ValueError("a"), BaseExceptionGroup("b", [struck])])
+    with pytest.raises(KeyboardInterrupt) as caught:
+        raise_inside(BaseExceptionGroup("a nursery", [KeyError("c"), inner]))
+
+    assert caught.value is struck
+
+
+def test_without_an_interrupt_nothing_leaves_its_group() -> None:
+    error = ExceptionGroup("a nursery", [ExceptionGroup("b", [KeyError("c")])])
+    with pytest.raises(ExceptionGroup) as caught:
+        raise_inside(error)
+
+    assert caught.value is error

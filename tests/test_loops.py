@@ -10,10 +10,24 @@ from typing import Any
 import pytest
 import trio
 
-from agentcompass import UsageError, export_run, run_evaluation, summary
+from agentcompass import (
+    UsageError,
+    export_run,
+    launch,
+    run_evaluation,
+    run_evaluation_request,
+    summary,
+)
 from agentcompass.loops import refuse_inside_a_loop, require_trio
 
-ENTRIES: list[Callable[..., Any]] = [run_evaluation, summary, export_run]
+# Each with what it cannot be called without.
+ENTRIES: dict[Callable[..., Any], tuple[Any, ...]] = {
+    run_evaluation: (),
+    run_evaluation_request: (None,),
+    launch: (None,),
+    summary: ("run",),
+    export_run: (),
+}
 
 
 @pytest.fixture
@@ -69,13 +83,13 @@ async def test_an_evaluation_runs_in_a_worker_of_trio(
 async def test_inside_trio_the_async_twin_is_named(entry: Callable[..., Any]) -> None:
     name = entry.__name__
     with pytest.raises(UsageError, match=rf"{name}\(\) cannot run inside trio; await async_{name}"):
-        entry()
+        entry(*ENTRIES[entry])
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_inside_asyncio_a_thread_and_the_async_twin_are_named(entry: Callable[..., Any]) -> None:
     async def main() -> None:
-        entry()
+        entry(*ENTRIES[entry])
 
     name = entry.__name__
     with pytest.raises(UsageError, match=rf"to_thread\({name}, .* await async_{name}\(\)"):

@@ -1,6 +1,7 @@
 """Faults of third-party plug-ins before a run: one line that names the plug-in, nothing created."""
 
 import logging
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -8,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 from asyncclick.testing import CliRunner, Result
 
 from agentcompass import async_run_evaluation
 from agentcompass.cli.app import commands
-from agentcompass.config.components import build_component, component_class, members
+from agentcompass.config.components import build_component, members
 from agentcompass.errors import PluginFailed, UsageError
 from agentcompass.plugin_edge import plugin_context, plugin_edge
 from agentcompass.protocols import Benchmark, Environment, Harness
@@ -91,6 +93,8 @@ BENCHMARK_FAULTS = {
     "def load_tasks(self, data_dir): return 1 + 'a'": "load_tasks: TypeError: unsupported operand",
     "def load_tasks(self, data_dir): return None": "load_tasks: TypeError: 'NoneType' object is",
     "def load_tasks(self, data_dir): raise SystemExit(3)": "load_tasks: SystemExit: 3",
+    "def load_tasks(self, data_dir): raise KeyboardInterrupt": "load_tasks: KeyboardInterrupt",
+    "def load_tasks(self, data_dir): raise BaseException('odd')": "load_tasks: BaseException: odd",
     "def load_tasks(self, data_dir): return [TaskSpec(task_id=7)]": (
         "load_tasks: ValueError: task id 7 is no text"
     ),
@@ -129,6 +133,7 @@ RUNNING_FAULTS = {
     async def running(self, *, keep):
         yield
         raise OddError('not closed')""": "OddError: not closed",
+    "def running(self, *, keep): raise KeyboardInterrupt": "KeyboardInterrupt",
 }
 
 
@@ -152,6 +157,18 @@ async def test_an_error_inside_is_no_fault_of_the_plugin_around_it() -> None:
             raise KeyError("ours")
 
 
+async def test_what_ends_more_than_a_plugin_is_not_its_fault(
+    autojump_clock: trio.abc.Clock,
+) -> None:
+    with trio.move_on_after(1) as scope:
+        with plugin_edge("a plug-in that waits"):
+            await trio.sleep(2)
+    assert scope.cancelled_caught
+
+    with pytest.raises(KeyboardInterrupt), plugin_edge("a plug-in at work"):
+        signal.raise_signal(signal.SIGINT)
+
+
 async def test_a_provider_that_lacks_a_method_is_told_which(invoke: Invoke) -> None:
     ended = await invoke(environment="running = property()", env="oddbox")
 
@@ -159,22 +176,6 @@ async def test_a_provider_that_lacks_a_method_is_told_which(invoke: Invoke) -> N
         "Error: environment 'oddbox' lacks running; see agentcompass.protocols\n"
     )
     assert ended.exit_code == 2
-
-
-def test_a_built_in_component_is_found_without_reading_what_is_installed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every installed package is a file to read, for each component of each request."""
-    (tmp_path / "broken-1.dist-info").mkdir()
-    (tmp_path / "broken-1.dist-info" / "METADATA").write_text("Name: broken\nVersion: 1\n")
-    (tmp_path / "broken-1.dist-info" / "entry_points.txt").write_text(
-        "[agentcompass.harnesses]\nno pair\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises((TypeError, ValueError)):
-        known("harness")
-
-    assert component_class("harness", "nop").id == "nop"
 
 
 async def test_a_module_of_the_standard_library_is_not_to_be_installed(invoke: Invoke) -> None:

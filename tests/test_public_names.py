@@ -13,8 +13,21 @@ HEAVY = ("attrs", "attr", "cattrs", "trio", "httpx", "docker", "yaml", "rich", "
 
 
 def test_there_are_few_names():
-    assert len(agentcompass.__all__) <= 40
+    assert len(agentcompass.__all__) <= 43
     assert list(agentcompass.__all__) == sorted(set(agentcompass.__all__))
+
+
+# What the asyncio implementation exports (formats.md 10).
+PEERS = """
+async_launch launch async_run_evaluation run_evaluation async_run_evaluation_request
+run_evaluation_request build_run_request async_summary summary BaseRecipe ExecutionIssue IssuePhase
+IssueSeverity RunResult ExecutionPlan Orchestration OrchestrationDefaults OrchestrationResult
+OrchestrationSpec RequestOutcome RunRequest RunRequestSpec RunRuntimeSpec RuntimeOptions TaskSpec
+"""
+
+
+def test_every_name_of_the_asyncio_implementation_is_there():
+    assert set(PEERS.split()) - set(agentcompass.__all__) == set()
 
 
 @pytest.mark.parametrize("name", agentcompass.__all__)

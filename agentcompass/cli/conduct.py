@@ -12,7 +12,7 @@ import attrs
 from agentcompass.cli.bugs import REDACTOR
 from agentcompass.cli.outcomes import show_outcomes
 from agentcompass.cli.signals import Signalled, run_under_signals
-from agentcompass.config.orchestration import ResolvedOrchestration
+from agentcompass.config.orchestration import Orchestration
 from agentcompass.config.secrets import known_in
 from agentcompass.errors import AgentCompassError, RequestCancelled, RequestFailed, RequestTimeout
 from agentcompass.progress.console import console_logging
@@ -27,7 +27,7 @@ class Orchestrate(Protocol):
 
     async def __call__(
         self,
-        resolved: ResolvedOrchestration,
+        resolved: Orchestration,
         *,
         reporters: Sequence[Reporter] = (),
         ended: Sequence[Callable[[RequestOutcome], None]] = (),
@@ -52,26 +52,26 @@ class _Ending:
         gc.freeze()
 
 
-async def conduct(resolved: ResolvedOrchestration, orchestrate: Orchestrate) -> None:
+async def conduct(resolved: Orchestration, orchestrate: Orchestrate) -> None:
     """Run the requests and write their results; raises what decides about the exit code."""
     REDACTOR.learn(known_in(dict(os.environ)))
-    ending, options = _Ending(), resolved.options
+    ending, options = _Ending(), resolved.runtime
     try:
         async with terminal(options.progress, sys.stderr, requests=resolved.names) as display:
             with console_logging(display.say, options.log_level, REDACTOR):
                 signalled = await _run(resolved, orchestrate, ending, display)
     finally:
         gc.unfreeze()
+        outcomes = sorted(ending.outcomes, key=lambda outcome: resolved.names.index(outcome.name))
+        if outcomes:  # also where a bug of ours ends them
+            show_outcomes(outcomes)
     if ending.error is not None:
         raise ending.error
-    outcomes = sorted(ending.outcomes, key=lambda outcome: resolved.names.index(outcome.name))
-    if outcomes:
-        show_outcomes(outcomes)
     _raise_unless_completed(outcomes, signalled)
 
 
 async def _run(
-    resolved: ResolvedOrchestration, orchestrate: Orchestrate, ending: _Ending, display: Display
+    resolved: Orchestration, orchestrate: Orchestrate, ending: _Ending, display: Display
 ) -> Signalled:
     async def work() -> None:
         try:

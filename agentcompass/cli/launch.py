@@ -11,7 +11,7 @@ from agentcompass.cli.launch_options import launch_options
 from agentcompass.cli.run import given_options, spelling
 
 if TYPE_CHECKING:
-    from agentcompass.config.orchestration import ResolvedOrchestration
+    from agentcompass.config.orchestration import Orchestration
 
 
 @click.command("launch", cls=GroupedCommand)
@@ -41,11 +41,11 @@ async def launch(ctx: click.Context, /, file: str, dry_run: bool, **values: Any)
         await conduct(resolved, ctx.obj or _orchestrate())
 
 
-async def _show(resolved: "ResolvedOrchestration") -> None:
+async def _show(resolved: "Orchestration") -> None:
     """Print what would be run, without its secrets, once its preflight has passed."""
     from agentcompass.cli.bugs import masker
     from agentcompass.cli.output import emit
-    from agentcompass.config.orchestration import as_document
+    from agentcompass.config.dry_run import as_document
     from agentcompass.config.yaml_text import dump
     from agentcompass.launching import prepare_jobs
 

@@ -53,6 +53,25 @@ def in_words(found: Mapping[str, Any], directory: Path) -> str:
     return "\n".join((*_head(found), *_running(found), *_issues(found, directory)))
 
 
+def in_rows(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """The facts of several runs by name, a row for each."""
+    headers = ("Request", "State", "Finished", "Running", "Failed", "Time", "Run directory")
+    return plain_table(headers, [_state_row(name, run) for name, run in found.items()])
+
+
+def _state_row(name: str, found: Mapping[str, Any]) -> tuple[str, ...]:
+    tasks, elapsed = found["tasks"], found["elapsed_seconds"]
+    return (
+        name,
+        found["state"].replace("_", " "),
+        f"{tasks['finished']} of {tasks['total']}",
+        str(tasks["running"]),
+        str(tasks["failed"]),
+        "-" if elapsed is None else duration(elapsed),
+        found["run_dir"],
+    )
+
+
 def _tasks(run: WatchedRun) -> dict[str, int]:
     board = run.board
     return {

@@ -41,7 +41,9 @@ MEANINGS: Mapping[tuple[type[Any], str], str] = {
         "A protocol, or several in order of preference (--model-api-protocol);"
         " empty or auto takes the first that the harness speaks."
     ),
-    (ModelSpec, "params"): "Open: goes into the body of each call (--model-params).",
+    (ModelSpec, "params"): (
+        "Those below (--model-params); over HTTP, all others go into the body of each call."
+    ),
 }
 
 UNITS: Mapping[str, str] = {

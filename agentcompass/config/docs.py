@@ -62,6 +62,8 @@ def _rows(kind: Kind, component: type[Any]) -> Iterator[Row]:
     if kind == "model":
         fields = [field for field in attrs.fields(ModelSpec) if field.name != "id"]
         yield from _field_rows(ModelSpec, fields, "")
+        if (params := getattr(component, "Params", None)) is not None:
+            yield from _field_rows(params, attrs.fields(params), "params.")
         return
     yield from _field_rows(component.Config, attrs.fields(component.Config), "")
     if kind == "environment":

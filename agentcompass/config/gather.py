@@ -20,9 +20,13 @@ from agentcompass.registry import Kind
 
 @attrs.frozen(kw_only=True)
 class Gathered:
-    """Every setting in the order in which it wins, the tree that they make, and their faults."""
+    """Every setting in the order in which it wins, the tree that they make, and their faults.
+
+    `given` are also those that could not be used, and are told of in `faults`.
+    """
 
     settings: Sequence[Setting]
+    given: Sequence[Setting]
     tree: Mapping[str, Any]
     faults: list[str]
     environ: Mapping[str, str]
@@ -30,6 +34,10 @@ class Gathered:
     def at(self, *path: str) -> Any:
         """What the settings say at `path`; None where they say nothing."""
         return pick(self.tree, path)
+
+    def is_refused(self, *path: str) -> bool:
+        """Whether something was said of `path`, and none of it could be used."""
+        return self.at(*path) is None and any(setting.holds(path) for setting in self.given)
 
     def label(self, path: tuple[str, ...], otherwise: str) -> str:
         """How to call what has a part in `path`."""
@@ -85,7 +93,7 @@ def gathered(
     ready = [setting for each in settings if (setting := _ready(each, faults)) is not None]
     tree = combine(ready)
     faults.extend(section_faults(tree, ready))
-    return Gathered(settings=ready, tree=tree, faults=faults, environ=environ)
+    return Gathered(settings=ready, given=settings, tree=tree, faults=faults, environ=environ)
 
 
 def _ready(setting: Setting, faults: list[str]) -> Setting | None:

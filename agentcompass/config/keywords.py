@@ -52,6 +52,14 @@ COMPONENTS: Mapping[Kind, str] = {
 
 KEYWORDS = frozenset({"config_path", *_PLACES, *COMPONENTS, *(f"{k}_params" for k in COMPONENTS)})
 
+# Those of the process, which say nothing of what is measured; recipe_dirs says something of both.
+OF_THE_PROCESS = frozenset(
+    name
+    for name, (section, *_) in _PLACES.items()
+    if section == "runtime"
+    and name not in {"recipe_dirs", "reuse", "reuse_run_id", "checkpoint_resume"}
+)
+
 
 def keyword_settings(
     values: Mapping[str, Any], ids: Mapping[Kind, str], spell: Callable[[str], str]

@@ -16,7 +16,7 @@ def model_spec(found: Gathered, spell: Callable[[str], str]) -> ModelSpec:
     """The model; what cannot be used is noted in `found.faults`."""
     model_id = found.at("model", "id") or ""
     base_url = found.at("model", "base_url") or ""
-    if not model_id.strip():
+    if not model_id.strip() and not found.is_refused("model", "id"):
         found.faults.append(f"{spell('model')}: the id of a model is required")
     if base_url and not base_url.startswith(("http://", "https://")):
         found.faults.append(f"{spell('model_base_url')}: expected http://... or https://...")

@@ -1,5 +1,6 @@
 """Every source of settings becomes the requests of one orchestration, or a list of its faults."""
 
+import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -8,50 +9,112 @@ from typing import Any
 
 import attrs
 
-from agentcompass.config.components import NO_HARNESS, component_class
 from agentcompass.config.gather import Gathered, configured, gathered
-from agentcompass.config.keywords import (
-    COMPONENTS,
-    config_paths,
-    keyword_place,
-    keyword_settings,
-    unwritable_faults,
+from agentcompass.config.keywords import config_paths, keyword_place, unwritable_faults
+from agentcompass.config.layers import KEYWORDS, OF_REQUESTS, chosen_ids, launch_settings, layers
+from agentcompass.config.outline import Asked, Outline, Reader, Written, plain, written_in_python
+from agentcompass.config.resolve import (
+    Ids,
+    Parts,
+    process_options,
+    request_parts,
+    run_request,
+    with_options,
+    with_recipe_dirs,
 )
-from agentcompass.config.outline import Asked, Outline, Reader, Written
-from agentcompass.config.resolve import Ids, Parts, process_options, request_parts, run_request
-from agentcompass.config.scalars import settle
-from agentcompass.config.settings import Setting, expand
-from agentcompass.errors import ConfigInvalid, UsageError
-from agentcompass.records.convert import unstructure
+from agentcompass.config.settings import expand
+from agentcompass.errors import ConfigInvalid
+from agentcompass.records.orchestration import OrchestrationSpec, RuntimeOptions
 from agentcompass.records.request import ProcessOptions, RunRequest
-from agentcompass.registry import Kind
 
-KEYWORDS = frozenset(
-    {"config_path", "task_concurrency", "results_dir", "data_dir", "timeout_seconds", "run_id"}
-    | {"provider_limits", "env_open_qps", "progress", "log_level", "file_log_level", "log_file"}
-    | {"auto_install_dependencies", "cleanup_grace_seconds", "reuse"}
-)
+# What can still be said of resolved requests; recipe_dirs is no keyword of `launch`, for a spec
+# has it.
+_STILL = frozenset({*KEYWORDS, "recipe_dirs"}) - OF_REQUESTS
 
 
 @attrs.frozen(kw_only=True)
-class ResolvedOrchestration:
+class Orchestration:
     """What is to be measured, request by request, and how the process behaves meanwhile.
 
-    Each request's `metadata` holds its name and its place. `options.timeout_seconds` is the
-    deadline of them all.
+    Nothing in it depends on files or variables any more; `launch` takes it, any number of times.
+    Each request's `metadata` holds its name and its place; all have the `task_concurrency`.
+    `runtime.timeout_seconds` is the deadline of them all.
     """
 
-    orchestration_id: str
+    id: str = attrs.field(factory=lambda: uuid.uuid4().hex)
     name: str
     task_concurrency: int
-    cleanup_grace_seconds: float
-    options: ProcessOptions
+    runtime: ProcessOptions
     requests: tuple[RunRequest, ...]
 
     @property
     def names(self) -> list[str]:
         """The names of the requests, in order."""
         return [str(request.metadata["request_name"]) for request in self.requests]
+
+    @property
+    def cleanup_grace_seconds(self) -> float:
+        """What cleanup may take after a cancellation."""
+        return max(request.execution.cleanup_grace_seconds for request in self.requests)
+
+    @classmethod
+    def from_spec(
+        cls, orchestration: OrchestrationSpec | Mapping[str, Any], **settings: Any
+    ) -> "Orchestration":
+        """What `launch` with the same arguments would run.
+
+        Raises `ConfigInvalid` with every fault of every request.
+        """
+        written = written_in_python(orchestration)
+        return resolve_orchestration(written, settings, cwd=Path.cwd(), environ=os.environ)
+
+    @classmethod
+    def from_requests(
+        cls,
+        requests: Mapping[str, RunRequest],
+        *,
+        name: str = "",
+        task_concurrency: int | None = None,
+        runtime: RuntimeOptions | Mapping[str, Any] | None = None,
+    ) -> "Orchestration":
+        """Requests by their names, such as `build_run_request` makes; no file is read.
+
+        `task_concurrency` is by default the largest of the requests'. Raises `ConfigInvalid`.
+        """
+        if faults := list(_request_faults(requests)):
+            raise ConfigInvalid(faults)
+        slots = max(request.execution.task_concurrency for request in requests.values())
+        made = cls(name=name, task_concurrency=slots, runtime=ProcessOptions(), requests=())
+        placed = tuple(
+            attrs.evolve(request, metadata={**request.metadata, **_place(made.id, index, each)})
+            for index, (each, request) in enumerate(requests.items())
+        )
+        whole = attrs.evolve(made, requests=placed)
+        asked = slots if task_concurrency is None else task_concurrency
+        return whole.with_settings(**{**plain(runtime or {}), "task_concurrency": asked})
+
+    def with_settings(self, **settings: Any) -> "Orchestration":
+        """The same requests with these keywords of `launch`, but for those that come too late.
+
+        That are the ones that say what the requests are. Raises `ConfigInvalid`.
+        """
+        faults = [_refusal(name) for name in sorted(settings.keys() - _STILL)]
+        kept = {name: value for name, value in settings.items() if name in _STILL}
+        given = [expand(each, os.environ, faults) for each in launch_settings(kept, str)]
+        found = gathered(given, faults, os.environ)
+        found.check()
+        execution = found.at("execution") or {}
+        folders = found.at("runtime", "recipe_dirs") or ()
+        requests = (
+            attrs.evolve(request, execution=attrs.evolve(request.execution, **execution))
+            for request in self.requests
+        )
+        return attrs.evolve(
+            self,
+            task_concurrency=execution.get("task_concurrency", self.task_concurrency),
+            runtime=with_options(self.runtime, found),
+            requests=tuple(with_recipe_dirs(request, folders) for request in requests),
+        )
 
 
 @attrs.frozen(kw_only=True)
@@ -71,7 +134,7 @@ def resolve_orchestration(
     cwd: Path,
     environ: Mapping[str, str],
     spell: Callable[[str], str] = str,
-) -> ResolvedOrchestration:
+) -> Orchestration:
     """Settle every request of what was `written`, and the keyword arguments of `launch`.
 
     Later sources win: built-in defaults, configuration files, the orchestration's own settings,
@@ -82,115 +145,59 @@ def resolve_orchestration(
     faults = [f"{spell(name)}: unknown keyword" for name in sorted(values.keys() - KEYWORDS)]
     outline = Reader(written, environ, faults).outline()
     files = configured(config_paths(values), cwd, environ, faults)
-    given = [expand(each, environ, faults) for each in _keyword_settings(values, spell)]
+    given = [expand(each, environ, faults) for each in launch_settings(values, spell)]
     orchestration_id = uuid.uuid4().hex
     settled = []
     for index, (name, asked) in enumerate(outline.requests.items()):
-        place = {
-            "orchestration_id": orchestration_id,
-            "request_key": f"{orchestration_id}/{index}",
-            "request_name": name,
-            "request_index": index,
-        }
-        ids = dict(_ids(outline.defaults, asked, faults))
-        layers = [*files, *_layers(outline, asked, ids, given)]
+        ids = dict(chosen_ids(outline.defaults, asked, faults))
+        found = gathered([*files, *layers(outline, asked, ids, given)], [], environ)
+        place = _place(orchestration_id, index, name)
         paths = config_paths(values)
         metadata = {**place, "config_path": paths} if paths else place
-        settled.append(_settled(gathered(layers, [], environ), ids, asked, metadata))
+        settled.append(_settled(found, ids, asked, metadata))
     faults.extend(fault for each in settled for fault in each.found.told())
     if faults:
         raise ConfigInvalid(list(dict.fromkeys(faults)))
     return _resolved(outline, orchestration_id, settled)
 
 
-def as_document(resolved: ResolvedOrchestration) -> dict[str, Any]:
-    """What `--dry-run` shows; it still holds the secrets. A limit or timeout of 0 is none."""
-    options = unstructure(resolved.options)
-    for name in ("provider_limits", "env_open_qps"):
-        options[name] = {provider: limit or 0 for provider, limit in options[name].items()}
-    options["timeout_seconds"] = options["timeout_seconds"] or 0
-    return {
-        "orchestration_id": resolved.orchestration_id,
-        "name": resolved.name,
-        "task_concurrency": resolved.task_concurrency,
-        "runtime": {**options, "cleanup_grace_seconds": resolved.cleanup_grace_seconds},
-        "requests": [_request_document(request) for request in resolved.requests],
-    }
-
-
-def _request_document(request: RunRequest) -> dict[str, Any]:
-    place = request.metadata
-    head = {name: place[f"request_{name}"] for name in ("key", "index", "name")}
-    return {**head, **unstructure(request)}
-
-
 def _resolved(
     outline: Outline, orchestration_id: str, settled: Sequence[_Settled]
-) -> ResolvedOrchestration:
+) -> Orchestration:
     requests = [run_request(e.found, e.ids, e.parts, metadata=e.metadata) for e in settled]
-    return ResolvedOrchestration(
-        orchestration_id=orchestration_id,
+    return Orchestration(
+        id=orchestration_id,
         name=outline.name,
         task_concurrency=requests[0].execution.task_concurrency,
-        cleanup_grace_seconds=max(each.execution.cleanup_grace_seconds for each in requests),
-        options=process_options(settled[0].found),
+        runtime=process_options(settled[0].found),
         requests=tuple(requests),
     )
 
 
-def _keyword_settings(values: Mapping[str, Any], spell: Callable[[str], str]) -> list[Setting]:
-    own = "cleanup_grace_seconds"
-    plain = {name: values[name] for name in values if name in KEYWORDS - {own, "reuse"}}
-    found = keyword_settings(plain, {}, spell)
-    for name, path in ((own, ("execution", own)), ("reuse", ("runtime", "reuse"))):
-        if values.get(name) is not None:
-            found.append(Setting(label=spell(name), path=path, value=values[name]))
-    return found
+def _place(orchestration_id: str, index: int, name: str) -> dict[str, Any]:
+    return {
+        "orchestration_id": orchestration_id,
+        "request_key": f"{orchestration_id}/{index}",
+        "request_name": name,
+        "request_index": index,
+    }
 
 
-def _ids(defaults: Asked, asked: Asked, faults: list[str]) -> Iterator[tuple[Kind, str]]:
-    """The components of a request; what is missing or cannot be had is noted and left out."""
-    for kind in COMPONENTS:
-        chosen = _id(asked, kind)
-        chosen = _id(defaults, kind) if chosen is None else chosen
-        try:
-            if not isinstance(chosen, str | None):
-                raise UsageError(f"expected text, got {type(chosen).__name__}")
-            if not chosen or not chosen.strip():
-                raise UsageError("required, here or in the defaults")
-            if (kind, chosen) != ("harness", NO_HARNESS):
-                component_class(kind, chosen)
-        except UsageError as error:
-            faults.append(f"{asked.where}.{kind}.id: {error}")
-        else:
-            yield kind, chosen
+def _request_faults(requests: Mapping[str, RunRequest]) -> Iterator[str]:
+    if not isinstance(requests, Mapping) or not requests:
+        yield "requests: expected requests by their names"
+        return
+    for name, request in requests.items():
+        if not isinstance(name, str) or not name.strip():
+            yield f"requests: expected a name that is not empty, got {name!r}"
+        if not isinstance(request, RunRequest):
+            yield f"requests[{name!r}]: expected a RunRequest, got {type(request).__name__}"
 
 
-def _id(asked: Asked, kind: str) -> Any:
-    return settle(asked.sections.get(kind, {}).get("id"), str)
-
-
-def _layers(
-    outline: Outline, asked: Asked, ids: Ids, given: Sequence[Setting]
-) -> Iterator[Setting]:
-    """What stands in the orchestration, and the keywords, as it wins for one request."""
-    reuse = [each for each in given if each.path == ("runtime", "reuse")]
-    yield from outline.common
-    yield from _sections(outline.defaults, ids)
-    yield from reuse  # a default like any other: a request's own word about it wins
-    yield from _sections(asked, ids)
-    yield from (each for each in given if each not in reuse)
-
-
-def _sections(asked: Asked, ids: Ids) -> Iterator[Setting]:
-    for kind, section in COMPONENTS.items():
-        chosen = ids.get(kind)
-        if chosen and kind in asked.sections and (_id(asked, kind) or chosen) == chosen:
-            params = {key: item for key, item in asked.sections[kind].items() if key != "id"}
-            yield Setting(label=f"{asked.where}.{kind}", path=(section, chosen), value=params)
-    for name, content in asked.sections.items():
-        if name not in COMPONENTS:
-            yield Setting(label=f"{asked.where}.{name}", path=(name,), value=content)
+def _refusal(name: str) -> str:
+    if name in KEYWORDS:
+        return f"{name}: the requests are resolved already; give it where they are made"
+    return f"{name}: unknown keyword"
 
 
 def _settled(found: Gathered, ids: Ids, asked: Asked, metadata: Mapping[str, Any]) -> _Settled:

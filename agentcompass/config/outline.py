@@ -79,7 +79,7 @@ def written_in_python(spec: OrchestrationSpec | Mapping[str, Any]) -> Written:
     if not isinstance(spec, OrchestrationSpec | Mapping):
         raise ConfigInvalid([f"orchestration: expected an OrchestrationSpec, got {spec!r:.40}"])
     try:
-        content = _plain(spec)
+        content = plain(spec)
         json.dumps(content, default=repr)
     except (RecursionError, ValueError, TypeError) as error:
         raise ConfigInvalid(
@@ -88,14 +88,14 @@ def written_in_python(spec: OrchestrationSpec | Mapping[str, Any]) -> Written:
     return Written(content=content)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A spec as the mapping that a file would hold; a field that is None is not given."""
     if attrs.has(type(value)):
         fields = ((name, getattr(value, name)) for name in _names(type(value)))
-        return {name: _plain(item) for name, item in fields if item is not None}
+        return {name: plain(item) for name, item in fields if item is not None}
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 @attrs.define

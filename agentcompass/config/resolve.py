@@ -1,6 +1,6 @@
 """Every source of settings becomes one request and the options of its process."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -8,7 +8,13 @@ import attrs
 
 from agentcompass.config import environment
 from agentcompass.config.gather import Gathered, gather
-from agentcompass.config.keywords import COMPONENTS, config_paths, unwritable_faults
+from agentcompass.config.keywords import (
+    COMPONENTS,
+    KEYWORDS,
+    OF_THE_PROCESS,
+    config_paths,
+    unwritable_faults,
+)
 from agentcompass.config.model import model_spec
 from agentcompass.config.parameters import Params, component_params
 from agentcompass.config.sections import OutputSection, RuntimeSection
@@ -74,6 +80,44 @@ def resolve_run(
     metadata = {"config_path": paths} if paths else {}
     request = run_request(found, ids, parts, metadata=metadata)
     return Resolved(request=request, options=process_options(found))
+
+
+def new_request(values: Mapping[str, Any], *, cwd: Path, environ: Mapping[str, str]) -> RunRequest:
+    """One request from the keyword arguments of `build_run_request`; raises `ConfigInvalid`."""
+    if late := sorted(values.keys() & OF_THE_PROCESS):
+        raise ConfigInvalid(
+            [
+                f"{name}: a setting of the process; give it to run_evaluation_request"
+                for name in late
+            ]
+        )
+    return resolve_run(values, cwd=cwd, environ=environ).request
+
+
+def resolve_process(
+    request: RunRequest,
+    values: Mapping[str, Any],
+    *,
+    cwd: Path,
+    environ: Mapping[str, str],
+) -> Resolved:
+    """A request that is made already, with the keyword arguments of `run_evaluation_request`.
+
+    Where `config_path` is not given, the files count that the request was made from. Raises
+    `ConfigInvalid`.
+    """
+    if not isinstance(request, RunRequest):
+        raise ConfigInvalid([f"request: expected a RunRequest, got {type(request).__name__}"])
+    allowed = {*OF_THE_PROCESS, "recipe_dirs", "config_path"}
+    if early := sorted((values.keys() - allowed) & KEYWORDS):
+        raise ConfigInvalid(
+            [f"{name}: the request is made already; give it to build_run_request" for name in early]
+        )
+    given = {**values, "config_path": config_paths(values) or config_paths(request.metadata)}
+    found = gather(given, {}, cwd=cwd, environ=environ, spell=str)
+    found.check()
+    options = process_options(found)
+    return Resolved(request=with_recipe_dirs(request, options.recipe_dirs), options=options)
 
 
 def request_parts(found: Gathered, ids: Ids, spell: Callable[[str], str]) -> Parts:
@@ -142,6 +186,24 @@ def process_options(found: Gathered) -> ProcessOptions:
     values["provider_limits"] = _none_for_zero(runtime.provider_limits)
     values["env_open_qps"] = _none_for_zero(runtime.env_open_qps)
     return ProcessOptions(**values)
+
+
+def with_options(options: ProcessOptions, found: Gathered) -> ProcessOptions:
+    """The options with what the settings say; limits and paces are by provider."""
+    said = process_options(found)
+    names = found.at("runtime") or {}
+    changed = {name: getattr(said, name) for name in names}
+    for name in {"provider_limits", "env_open_qps"} & changed.keys():
+        changed[name] = {**getattr(options, name), **changed[name]}
+    return attrs.evolve(options, **changed)
+
+
+def with_recipe_dirs(request: RunRequest, folders: Iterable[str]) -> RunRequest:
+    """The request with these folders of recipes on record, after its own."""
+    both = list(dict.fromkeys([*request.metadata.get("recipe_dirs", ()), *folders]))
+    if not both:
+        return request
+    return attrs.evolve(request, metadata={**request.metadata, "recipe_dirs": both})
 
 
 def _none_for_zero(limits: Mapping[str, T]) -> dict[str, T | None]:

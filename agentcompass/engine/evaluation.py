@@ -104,7 +104,7 @@ def _current_policy(execution: Execution) -> object:
 
 
 def _check_metrics(execution: Execution) -> None:
-    result, contract = execution.result, execution.run.job.benchmark.metric_contract()
+    result, contract = execution.result, execution.run.contract
     try:
         check_metrics(
             result.metrics, contract, task_id=execution.task.task_id, attempt=execution.number

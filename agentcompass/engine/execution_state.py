@@ -12,7 +12,7 @@ from agentcompass.engine.job import Run
 from agentcompass.errors import AgentCompassError, ExecutionError
 from agentcompass.records.artifacts import ArtifactManifest
 from agentcompass.records.environment import ExecResult
-from agentcompass.records.issue import Issue, IssuePhase, highest_severity
+from agentcompass.records.issue import Issue, PhaseName, highest_severity
 from agentcompass.records.plan import ExecutionPlan
 from agentcompass.records.task import PreparedTask, RunResult, TaskSpec
 
@@ -123,7 +123,7 @@ class Execution:
         log.warning("%s: %s", self.name, message)
         self.warn("cleanup", "environment_failed", message)
 
-    def warn(self, phase: IssuePhase, code: str, message: str) -> None:
+    def warn(self, phase: PhaseName, code: str, message: str) -> None:
         """Record a warning."""
         self.add_issue(Issue(severity="warning", phase=phase, code=code, message=message))
 

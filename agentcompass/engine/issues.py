@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from agentcompass.errors import EnvironmentFailed, ExecutionError, Severity
-from agentcompass.records.issue import Issue, IssuePhase
+from agentcompass.records.issue import Issue, PhaseName
 
-ISSUE_PHASE: Mapping[str, IssuePhase] = {
+ISSUE_PHASE: Mapping[str, PhaseName] = {
     "plan": "setup",
     "open_environment": "setup",
     "prepare_task": "setup",
@@ -53,13 +53,13 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
         yield error
 
 
-def _phase(error: BaseException, phase: str) -> IssuePhase:
+def _phase(error: BaseException, phase: str) -> PhaseName:
     if isinstance(error, ExecutionError) and error.phase in ISSUE_PHASE.values():
         return error.phase  # type: ignore[return-value]  # one of the literals, as just checked
     return ISSUE_PHASE[phase]
 
 
-def _severity(error: BaseException, phase: IssuePhase) -> Severity:
+def _severity(error: BaseException, phase: PhaseName) -> Severity:
     if isinstance(error, ExecutionError):
         return error.severity
     if phase == "run" and any(isinstance(cause, TimeoutError) for cause in causes_of(error)):
@@ -67,12 +67,12 @@ def _severity(error: BaseException, phase: IssuePhase) -> Severity:
     return "error" if phase == "evaluate" else "fatal"
 
 
-def _code(error: BaseException, phase: IssuePhase) -> str:
+def _code(error: BaseException, phase: PhaseName) -> str:
     if isinstance(error, EnvironmentFailed) and phase == "setup":
         return "setup_failed"
     if isinstance(error, ExecutionError) and error.code != "timeout":
         return error.code
-    by_phase: Mapping[IssuePhase, str] = {
+    by_phase: Mapping[PhaseName, str] = {
         "setup": "setup_failed",
         "run": "run_failed" if isinstance(error, ExecutionError) else "harness_failed",
         "collect": "environment_failed",

@@ -18,11 +18,12 @@ from agentcompass.protocols import Benchmark, Environment, Harness, Model, Recip
 from agentcompass.records.attempt import AttemptResult, TaskHeader
 from agentcompass.records.checkpoint import EvaluationCheckpoint, RetryDetail
 from agentcompass.records.exchange import Asked, Exchange
-from agentcompass.records.metrics import MetricReport
+from agentcompass.records.metrics import MetricContract, MetricReport
 from agentcompass.records.orchestration import PLACE
-from agentcompass.records.progress import ProgressEvent
+from agentcompass.records.progress import ProgressEvent, with_payload
 from agentcompass.records.request import RunRequest
 from agentcompass.records.reuse import TakenOver
+from agentcompass.records.run_info import MetricBasis
 from agentcompass.store.earlier_run import Judge
 from agentcompass.store.redact import Redactor
 from agentcompass.store.reuse_source import ReuseSource
@@ -145,6 +146,7 @@ class Job:
 class Run:
     """A job whose run directory is open.
 
+    `basis` is what its benchmark measures, and `contract` what of it an attempt may report.
     `taken_over` is what earlier runs gave to tasks that go on, by task id, and `reused` counts all
     attempts that they finished; `executed` and `resumed` are the attempts
     (task id and number) that were begun here, `unsaved` the tasks that could not be written; `said`
@@ -154,6 +156,7 @@ class Run:
     job: Job
     store: Store
     cleanup: CleanupClock
+    basis: MetricBasis
     source: ReuseSource | None = None
     taken_over: dict[str, TakenOver] = attrs.field(factory=dict)
     reused: int = 0
@@ -163,12 +166,17 @@ class Run:
     said: set[str] = attrs.field(factory=set)
     recipes: set[str] = attrs.field(factory=set)
     account: Account = attrs.field()
+    contract: MetricContract = attrs.field(init=False)
     _place: Mapping[str, Any] = attrs.field(init=False)
 
     @_place.default
     def _find_place(self) -> Mapping[str, Any]:
         metadata = self.job.request.metadata
         return {name: metadata[name] for name in PLACE if name in metadata}
+
+    @contract.default
+    def _declared(self) -> MetricContract:
+        return self.basis.contract
 
     @account.default
     def _new_account(self) -> Account:
@@ -182,7 +190,7 @@ class Run:
             event = attrs.evolve(event, **self._place)
         self.store.emit(event)
         if self.job.reporters:
-            payload = self.job.redactor.record(event.payload)
-            shown = event if payload is event.payload else attrs.evolve(event, payload=payload)
+            # A copy, since a program may change what it is told, and the store writes it later.
+            shown = with_payload(event, self.job.redactor.record(event.payload))
             for report in self.job.reporters:
                 report(shown)

@@ -8,6 +8,8 @@ from typing import Protocol, runtime_checkable
 import attrs
 import trio
 
+from agentcompass.engine.lines import Gate, Line, Tokens, enter, give_back, serve
+
 DEFAULT_PROVIDER_LIMIT = 128
 REMOTE_OPEN_QPS = 10.0
 LOCAL_PROVIDERS = frozenset({"host_process", "docker", "fake"})
@@ -33,7 +35,7 @@ class Pace:
 class Provider:
     """What all requests of one trio run share about a provider; no limit is infinitely many."""
 
-    limiter: trio.CapacityLimiter
+    limiter: Tokens
     pace: Pace
 
 
@@ -48,7 +50,7 @@ def _provider(name: str) -> Provider:
         _shared.set(shared)
     if name not in shared:
         qps = None if name in LOCAL_PROVIDERS else REMOTE_OPEN_QPS
-        shared[name] = Provider(trio.CapacityLimiter(DEFAULT_PROVIDER_LIMIT), Pace(qps))
+        shared[name] = Provider(Tokens(DEFAULT_PROVIDER_LIMIT), Pace(qps))
     return shared[name]
 
 
@@ -57,30 +59,18 @@ class Permit:
     """Leave to execute: one provider permit and one slot, held together or not at all."""
 
     _limits: "Limits"
-    _held_provider: trio.CapacityLimiter | None = None
-    _holds_slot: bool = False
+    _held: tuple[Tokens, ...] = ()
     provider: str | None = None
 
-    async def take(self, provider: str | None) -> None:
-        """Wait for the provider's permit, then for a slot; None needs a slot alone."""
-        # Narrow limit first: the other order lets those who wait for a provider hoard the slots.
-        if provider is not None:
-            limiter = _provider(provider).limiter
-            await limiter.acquire_on_behalf_of(self)
-            self._held_provider = limiter
-        try:
-            await self._limits.slots.acquire_on_behalf_of(self)
-        except BaseException:
-            self._release_provider()
-            raise
-        self._holds_slot = True
-        self.provider = provider
+    async def take(self, provider: str | None, *, moving: bool = False) -> None:
+        """Wait for the provider's permit and a slot; None needs a slot alone.
 
-    @property
-    def is_too_many(self) -> bool:
-        """Whether the provider's limit was lowered below what is held of it."""
-        held = self._held_provider
-        return held is not None and held.borrowed_tokens > held.total_tokens
+        Who moves to another provider, being in already, is not held up by a pause.
+        """
+        line = self._limits.line(provider, moving=moving)
+        await enter(line)
+        self._held = tuple(line.needs())
+        self.provider = provider
 
     async def move_to(self, provider: str | None) -> None:
         """Go on with another provider: the same one keeps its permit, none gives it back.
@@ -91,23 +81,17 @@ class Permit:
         if provider == self.provider:
             return
         if provider is None:
-            self._release_provider()
-            self.provider = None
+            slots, *permits = self._held
+            self._held, self.provider = (slots,), None
+            give_back(*permits)
             return
         self.release()
-        await self.take(provider)
+        await self.take(provider, moving=True)
 
     def release(self) -> None:
         """Give back whatever is held."""
-        if self._holds_slot:
-            self._limits.slots.release_on_behalf_of(self)
-            self._holds_slot = False
-        self._release_provider()
-
-    def _release_provider(self) -> None:
-        if self._held_provider is not None:
-            self._held_provider.release_on_behalf_of(self)
-            self._held_provider = None
+        held, self._held = self._held, ()
+        give_back(*held)
 
 
 @attrs.define(eq=False)
@@ -115,33 +99,43 @@ class Limits:
     """The limits that one request runs under; slots may be shared with an orchestration.
 
     `room` is set once the request leaves room for others: its last tasks have been started, or
-    they wait for a provider.
+    they wait for a provider while a slot is free.
     """
 
-    slots: trio.CapacityLimiter
+    slots: Tokens
     room: trio.Event = attrs.field(factory=trio.Event)
-    _resumed: trio.Event | None = None
+    _gate: Gate = attrs.field(factory=Gate, init=False)
+    _lines: dict[tuple[str | None, bool], Line] = attrs.field(factory=dict, init=False)
 
     @property
     def is_paused(self) -> bool:
         """Whether nobody is let in for now."""
-        return self._resumed is not None
+        return self._gate.is_shut
 
     def pause(self) -> None:
-        """Let nobody in until `resume`."""
-        if self._resumed is None:
-            self._resumed = trio.Event()
+        """Let nobody in until `resume`; who waits keeps its place."""
+        self._gate.is_shut = True
+        self._serve()  # others have what was owed to those who wait here
 
     def resume(self) -> None:
         """Go on after `pause`."""
-        if self._resumed is not None:
-            self._resumed.set()
-            self._resumed = None
+        self._gate.is_shut = False
+        self._serve()
 
-    async def until_resumed(self) -> None:
-        """Wait as long as the request is paused."""
-        while self._resumed is not None:
-            await self._resumed.wait()
+    def _serve(self) -> None:
+        serve(*{tokens for line in self._lines.values() for tokens in line.needs()})
+
+    def line(self, provider: str | None, *, moving: bool = False) -> Line:
+        """Where those wait who need a slot and the provider's permit."""
+        key = provider, moving
+        if key not in self._lines:
+            self._lines[key] = Line(
+                slots=self.slots,
+                permits=None if provider is None else provider_limiter(provider),
+                gate=Gate() if moving else self._gate,
+                room=self.room,
+            )
+        return self._lines[key]
 
     @asynccontextmanager
     async def admit(self, provider: str | None) -> AsyncIterator[Permit]:
@@ -150,12 +144,7 @@ class Limits:
         While the request is paused nobody is let in, and who is in stays in.
         """
         permit = Permit(self)
-        await self.until_resumed()
         await permit.take(provider)
-        while self.is_paused or permit.is_too_many:  # since it was waited for
-            permit.release()
-            await self.until_resumed()
-            await permit.take(provider)
         try:
             yield permit
         finally:
@@ -195,6 +184,6 @@ def limit_text(name: str) -> str:
     return f"{limit}{pace}"
 
 
-def provider_limiter(name: str) -> trio.CapacityLimiter:
-    """The limiter of a provider in this trio run, to read its state."""
+def provider_limiter(name: str) -> Tokens:
+    """The limiter of a provider in this trio run."""
     return _provider(name).limiter

@@ -75,7 +75,7 @@ class _Request:
                 self.conclude("timed_out", f"{error}, before this request began")
                 return
             await run_job(self.job, on_end=self._keep)
-            self.conclude("completed", None)
+            self.conclude("completed")
         except RequestTimeout as error:
             self.conclude("timed_out", str(error))
         except AgentCompassError as error:
@@ -86,13 +86,13 @@ class _Request:
             self.conclude(*self._cut_off())
             self.job.limits.room.set()
 
-    def _cut_off(self) -> tuple[RequestStatus, str | None]:
+    def _cut_off(self) -> tuple[RequestStatus, str]:
         """How it ended that was cancelled: as is on record, where that was while it closed."""
         status: RequestStatus = "cancelled"
         if self._result is not None:
             status = self._result["metadata"]["status"]
         if status == "completed":
-            return status, None
+            return status, ""
         if status == "cancelled":
             return status, "request cancelled"
         said = status.replace("_", " ")
@@ -101,7 +101,7 @@ class _Request:
     def _keep(self, result: Mapping[str, Any]) -> None:
         self._result = result
 
-    def conclude(self, status: RequestStatus, error: str | None) -> None:
+    def conclude(self, status: RequestStatus, error: str = "") -> None:
         """Settle how the request ended, once; the first word counts."""
         if self.outcome is None:
             result = self._result
@@ -109,7 +109,7 @@ class _Request:
                 name=self.name,
                 status=status,
                 result=result,
-                error=None if error is None else self.job.redactor.text(error),
+                error=self.job.redactor.text(error),
                 paths={} if result is None else result["paths"],
             )
             self._ended(self.outcome)

@@ -18,11 +18,12 @@ from agentcompass.engine.events import emit_run, emit_traffic
 from agentcompass.engine.job import Job, Run
 from agentcompass.engine.ledger import Ledger
 from agentcompass.engine.limits import limit_text
-from agentcompass.engine.loading import find_source, load_tasks
+from agentcompass.engine.loading import find_source, load
 from agentcompass.engine.reporting import make_report
 from agentcompass.engine.selection import selection_record
 from agentcompass.engine.starting import start_in_turn
 from agentcompass.engine.takeover import reuse_record, take_over
+from agentcompass.errors import StoreError
 from agentcompass.metrics.observations import TaskObservations
 from agentcompass.metrics.summary import CUT_SHORT, overview, render_summary
 from agentcompass.plugin_edge import plugin_context
@@ -32,6 +33,10 @@ from agentcompass.records.task import TaskSpec
 
 # Writing metrics and summary is not cleanup of what runs, so it has a bound of its own.
 FINAL_WRITE_SECONDS = 60.0
+NOT_WRITTEN = (
+    f"metrics and summary were not written within {FINAL_WRITE_SECONDS:g} s; make them anew with"
+    " `agentcompass summary`"
+)
 NO_ANSWER = (
     "no model call got an answer; check --model-base-url (model_base_url), the name of the model"
     " and its key"
@@ -74,23 +79,26 @@ async def run_request(
     """Load, run and write one request.
 
     Raises `UsageError`, before a run directory exists, for task ids, data or metrics that cannot
-    be. A cancellation from outside is passed on once the final state is written and `on_end` told.
+    be, and `StoreError` where the final state cannot be written in time. A cancellation from
+    outside is passed on once the final state is written and `on_end` told.
     """
     ends_at = job.deadline()
-    ledger = Ledger(await load_tasks(job, ends_at))
-    source = await find_source(job, ledger.tasks, ends_at)
+    loaded = await load(job, ends_at)
+    ledger, source = Ledger(loaded.tasks), await find_source(job, loaded, ends_at)
     clock = CleanupClock(job.request.execution.cleanup_grace_seconds)
     async with job.open_store(clock) as store:
-        run = Run(job=job, store=store, cleanup=clock, source=source)
+        run = Run(job=job, store=store, cleanup=clock, basis=loaded.basis, source=source)
         try:
             with trio.CancelScope(deadline=ends_at) as scope:
                 await _run_tasks(run, ledger, run_task)
             ledger.conclude(run, timed_out=scope.cancelled_caught)
         finally:
             ledger.note_crash(sys.exception())
-            with cleanup(CleanupClock(FINAL_WRITE_SECONDS)):
+            with cleanup(CleanupClock(FINAL_WRITE_SECONDS)) as writing:
                 outcome = _outcome(run, ledger, await _finish(run, ledger))
                 on_end(outcome)
+    if writing.cancelled_caught:
+        raise StoreError(f"{store.directory}: {NOT_WRITTEN}")
     return outcome
 
 
@@ -127,7 +135,7 @@ async def _run_tasks(run: Run, ledger: Ledger, run_task: RunTask) -> None:
         harness=request.harness.id,
         environment=request.environment.id,
     )
-    selected = selection_record(run.job.benchmark, ledger.tasks)
+    selected = selection_record(run.basis, ledger.tasks)
     if run.job.data is not None:
         selected["data_set"] = await trio.to_thread.run_sync(run.job.data.record)
     await run.store.update_run_info(**selected)
@@ -191,27 +199,32 @@ async def _run_all(run: Run, ledger: Ledger, run_task: RunTask) -> None:
 
 async def _finish(run: Run, ledger: Ledger) -> MetricReport:
     emit_run(run, "summary_started")
-    report = await trio.to_thread.run_sync(make_report, run.job, ledger.observations())
+    numbers = "no metrics"
     try:
+        observed = ledger.observations()
+        report = await trio.to_thread.run_sync(make_report, run.job, run.basis, observed)
+        numbers = overview(report)
         with ledger.written_or_failed():
             await run.store.write_metrics(report, _summary(run, ledger, report))
     finally:
-        with ledger.written_or_failed():
-            fields = {
-                **reuse_record(run),
-                **run.account.record(),
-                "unsaved_tasks": run.unsaved or None,
-            }
-            await run.store.finish(ledger.status, ledger.error, **fields)
-        if spent := run.account.record().get("spent"):
-            text = ", ".join(f"{name} {number}" for name, number in spent.items())
-            log.info("model calls took %s", text, extra=FILE_ONLY)
-        if run.account.got_no_answer and not run.account.replayed:
-            log.warning(NO_ANSWER)
-        log.info("run %s: %s; %s", ledger.status, overview(report), ledger.outcome)
-        payload: Mapping[str, str] = {"error": ledger.error} if ledger.error else {}
-        emit_run(run, "run_finished", status=ledger.status, **payload)
+        ledger.note_crash(sys.exception())
+        await _end(run, ledger, numbers)
     return report
+
+
+async def _end(run: Run, ledger: Ledger, numbers: str) -> None:
+    spent = run.account.record()
+    with ledger.written_or_failed():
+        fields = {**reuse_record(run), **spent, "unsaved_tasks": run.unsaved or None}
+        await run.store.finish(ledger.status, ledger.error, **fields)
+    if taken := spent.get("spent"):
+        text = ", ".join(f"{name} {number}" for name, number in taken.items())
+        log.info("model calls took %s", text, extra=FILE_ONLY)
+    if run.account.got_no_answer and not run.account.replayed:
+        log.warning(NO_ANSWER)
+    log.info("run %s: %s; %s", ledger.status, numbers, ledger.outcome)
+    payload: Mapping[str, str] = {"error": ledger.error} if ledger.error else {}
+    emit_run(run, "run_finished", status=ledger.status, **payload)
 
 
 def _summary(run: Run, ledger: Ledger, report: MetricReport) -> str:

@@ -41,7 +41,7 @@ def _status(result: RunResult) -> RunStatus:
 
 def _counted(execution: Execution) -> dict[str, bool | float]:
     """What can be counted: scoring that failed half-way may have left anything, and an issue."""
-    metrics, contract = execution.result.metrics, execution.run.job.benchmark.metric_contract()
+    metrics, contract = execution.result.metrics, execution.run.contract
     try:
         check_metrics(metrics, contract, task_id=execution.task.task_id, attempt=execution.number)
     except MetricInvalid:

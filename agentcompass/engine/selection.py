@@ -3,20 +3,15 @@
 from collections.abc import Sequence
 from typing import Any
 
-from agentcompass.protocols import Benchmark
-from agentcompass.records.run_info import MetricBasis, declared
+from agentcompass.records.run_info import MetricBasis
 from agentcompass.records.task import TaskSpec
 
 
-def selection_record(benchmark: Benchmark, tasks: Sequence[TaskSpec]) -> dict[str, Any]:
+def selection_record(basis: MetricBasis, tasks: Sequence[TaskSpec]) -> dict[str, Any]:
     """Fields of run_info.json, by which a summary counts the tasks as the run itself does."""
     categories = {task.task_id: task.category for task in tasks if task.category is not None}
     return {
         "task_ids": [task.task_id for task in tasks],
         "task_categories": categories or None,
-        "metric_basis": MetricBasis(
-            metrics=declared(benchmark.metric_contract()),
-            aggregation_mode=benchmark.aggregation_mode,
-            category_hierarchy=benchmark.category_hierarchy,
-        ),
+        "metric_basis": basis,
     }

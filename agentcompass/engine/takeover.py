@@ -37,7 +37,7 @@ async def take_over(run: Run, source: ReuseSource, tasks: Sequence[TaskSpec]) ->
         log.info("there is no earlier run to reuse: every task is executed")
         return
     await run.store.update_run_info(reused_from=source.origin)
-    judge = judge_of(run.job)
+    judge = judge_of(run.job, run.contract)
     faults: list[StoreError] = []
 
     async def take(batch: Sequence[TaskHeader]) -> None:

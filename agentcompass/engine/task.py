@@ -58,7 +58,7 @@ async def run_task(
     _tell(run, task, faults)
     if not done:
         return None
-    metric = run.job.benchmark.metric_contract().primary
+    metric = run.contract.primary
     events.task_finished(severity_of(results), saved=not faults, outcome=_outcome(metric, results))
     return observations(task, results)
 

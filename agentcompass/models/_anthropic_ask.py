@@ -8,7 +8,7 @@ from typing import Any
 from agentcompass.models._dialect import Message
 from agentcompass.models._parts import Part, converted, plain_text
 
-_MAX_TOKENS = 8192  # the API requires a number; every model but the first ones can give as many
+MAX_TOKENS = 8192  # the API requires a number; every model but the first ones can give as many
 _THINKING = frozenset({"thinking", "redacted_thinking"})
 
 
@@ -16,7 +16,7 @@ def ask_anthropic(
     params: Mapping[str, Any], messages: Sequence[Message], tools: Sequence[Message]
 ) -> dict[str, Any]:
     """The body of a request: first system messages aside, turns of one role made one."""
-    body: dict[str, Any] = {"max_tokens": _MAX_TOKENS, **params}
+    body: dict[str, Any] = {"max_tokens": MAX_TOKENS, **params}
     if system := "\n\n".join(plain_text(m.get("content")) for m in takewhile(_is_system, messages)):
         body["system"] = system
     body["messages"] = _turns(dropwhile(_is_system, messages))

@@ -2,7 +2,7 @@
 
 import base64
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import httpx
 
@@ -28,6 +28,7 @@ class HttpModel:
 
     id: ClassVar[str]
     description: ClassVar[str]
+    Params: ClassVar[type[Any]] = _params.OverHttp
     dialect: ClassVar[Dialect]
 
     def __init__(

@@ -3,15 +3,52 @@
 from collections.abc import Mapping
 from typing import Any
 
+import attrs
+
 from agentcompass.models._prices import price_faults
 
-OURS = frozenset({"record", "path", "adaptive_concurrency", "budget", "request_timeout", "prices"})
 _DEFAULT_TIMEOUT = 600.0
 _LONGEST = 1e9  # seconds
 # What is not of the model, and where it is asked for.
 ELSEWHERE = {
     "budget": """--execution-params '{"attempt_budget": {"max_total_tokens": ...}}'""",
 }
+
+
+@attrs.frozen(kw_only=True)
+class Common:
+    """The parameters that every protocol has; `faults` checks them."""
+
+    request_timeout: float = attrs.field(
+        default=_DEFAULT_TIMEOUT,
+        metadata={
+            "help": "One whole call, with its waits for an endpoint without room; 0 is no limit.",
+            "unit": "s",
+        },
+    )
+    record: bool = attrs.field(
+        default=False,
+        metadata={"help": "Write every call into the run directory, to be replayed."},
+    )
+
+
+@attrs.frozen(kw_only=True)
+class OverHttp(Common):
+    """Those of a protocol over HTTP; whatever is not named here goes into the request's body."""
+
+    adaptive_concurrency: bool = attrs.field(
+        default=False, metadata={"help": "Fewer calls at once while the endpoint refuses."}
+    )
+    prices: Mapping[str, float] | None = attrs.field(
+        default=None,
+        metadata={
+            "help": "US dollars for a million tokens: input and output, and where they differ from"
+            " input cached_input and cache_write; null is the table that ships."
+        },
+    )
+
+
+OURS = frozenset({field.name for field in attrs.fields(OverHttp)} | {"path", "budget"})
 
 
 def request_timeout(params: Mapping[str, Any]) -> float | None:

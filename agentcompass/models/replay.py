@@ -23,7 +23,20 @@ _NO_FILE = (
     "--model-params: the protocol replay needs a path to its replies, "
     "since the benchmark ships none"
 )
-_PARAMS = frozenset({"path", "record", "request_timeout"})
+
+
+@attrs.frozen(kw_only=True)
+class ReplayParams(_params.Common):
+    """The parameters of `replay`; there are no others."""
+
+    path: str | None = attrs.field(
+        default=None,
+        metadata={"help": "The replies, or a run directory; null is what the benchmark ships."},
+    )
+    strict: bool = attrs.field(
+        default=False,
+        metadata={"help": "Of a run: answer only the requests that were recorded."},
+    )
 
 
 class Replay:
@@ -37,6 +50,7 @@ class Replay:
 
     id: ClassVar[str] = "replay"
     description: ClassVar[str] = "Replies from a script, or from a recorded run; needs no network"
+    Params: ClassVar[type[Any]] = ReplayParams
 
     def __init__(
         self, spec: ModelSpec, *, replies: Path | RecordedReplies | None, connections: int
@@ -77,7 +91,8 @@ class Replay:
 
     def _param_faults(self) -> list[str]:
         params = self.spec.params
-        known = _PARAMS if self._source is None else _PARAMS | {"strict"}
+        known = {field.name for field in attrs.fields(ReplayParams)}
+        known -= {"strict"} if self._source is None else set()
         found = [
             f"--model-params: {name} means nothing to the protocol replay of a"
             f" {'script' if self._source is None else 'run'}; known: {', '.join(sorted(known))}"

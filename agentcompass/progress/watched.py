@@ -117,15 +117,18 @@ def watched_run(directory: Path) -> WatchedRun:
 
 
 def _below(directory: Path) -> str:
-    """The runs of a results folder, with or without one level of run names."""
-    found = [path for depth in _DEPTHS for path in directory.glob(f"{depth}/run_info.json")]
-    if not found:
-        return ""
-    newest = max(found, key=_changed_at)
-    return f"; the latest run in it is {newest.parent}"
+    newest = max(runs_below(directory), key=changed_at, default=None)
+    return "" if newest is None else f"; the latest run in it is {newest.parent}"
 
 
-def _changed_at(path: Path) -> float:
+def runs_below(directory: Path) -> Iterator[Path]:
+    """The run_info.json of each run of a results folder; blocking."""
+    for depth in _DEPTHS:
+        yield from directory.glob(f"{depth}/run_info.json")
+
+
+def changed_at(path: Path) -> float:
+    """When a file was written last, in Unix seconds; 0 where that cannot be told."""
     try:
         return path.stat().st_mtime
     except OSError:

@@ -1,5 +1,6 @@
 """What recipes have in common: no parameters, and changes of parts of a plan's environment."""
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import attrs
@@ -13,17 +14,32 @@ class NoParameters:
     """A recipe has none: what the user wants is said by `--env-params`."""
 
 
-class PairRecipe:
-    """For some benchmarks on one provider; a subclass brings `apply`."""
+class BaseRecipe(ABC):
+    """A recipe without parameters; a subclass brings `id`, `matches` and `apply`."""
 
+    id: ClassVar[str]
+    description: ClassVar[str] = ""
     Config: ClassVar[type[Any]] = NoParameters
     priority: ClassVar[int] = 0
     enabled_by_default: ClassVar[bool] = True
-    benchmarks: ClassVar[frozenset[str]]
-    environment: ClassVar[str]
 
     def __init__(self, config: NoParameters) -> None:
         self.config = config
+
+    @abstractmethod
+    def matches(self, task: TaskSpec, plan: ExecutionPlan) -> bool:
+        """Whether this recipe has something to say."""
+
+    @abstractmethod
+    def apply(self, task: TaskSpec, plan: ExecutionPlan) -> ExecutionPlan:
+        """The adjusted plan, such as `attrs.evolve` makes: of the same task and components."""
+
+
+class PairRecipe(BaseRecipe):
+    """For some benchmarks on one provider; a subclass brings `apply`."""
+
+    benchmarks: ClassVar[frozenset[str]]
+    environment: ClassVar[str]
 
     def matches(self, task: TaskSpec, plan: ExecutionPlan) -> bool:
         """Whether the plan is for this pair."""

@@ -1,15 +1,42 @@
 """A recorded fault, and what the faults of an attempt say together."""
 
 from collections.abc import Iterable
+from enum import StrEnum
 from typing import Literal, get_args
 
 import attrs
 
 from agentcompass.errors import Severity
 
-IssuePhase = Literal["setup", "run", "collect", "evaluate", "cleanup"]
+PhaseName = Literal["setup", "run", "collect", "evaluate", "cleanup"]
 
 _RANK = {"": 0, "warning": 1, "error": 2, "fatal": 3}
+
+
+class IssueSeverity(StrEnum):
+    """The severities by name, for those who would rather not write the words."""
+
+    FATAL = "fatal"
+    ERROR = "error"
+    WARNING = "warning"
+
+
+class IssuePhase(StrEnum):
+    """The phases that an issue can be of, by name."""
+
+    SETUP = "setup"
+    RUN = "run"
+    COLLECT = "collect"
+    EVALUATE = "evaluate"
+    CLEANUP = "cleanup"
+
+
+def _severity(value: Severity | IssueSeverity) -> Severity:
+    return value.value if isinstance(value, IssueSeverity) else value
+
+
+def _phase(value: PhaseName | IssuePhase) -> PhaseName:
+    return value.value if isinstance(value, IssuePhase) else value
 
 
 def _text(_instance: object, attribute: "attrs.Attribute[str]", value: str) -> None:
@@ -21,8 +48,12 @@ def _text(_instance: object, attribute: "attrs.Attribute[str]", value: str) -> N
 class Issue:
     """A fault with its weight: `fatal` voids the task's score, `error` and `warning` are noted."""
 
-    severity: Severity = attrs.field(validator=attrs.validators.in_(get_args(Severity)))
-    phase: IssuePhase = attrs.field(validator=attrs.validators.in_(get_args(IssuePhase)))
+    severity: Severity = attrs.field(
+        converter=_severity, validator=attrs.validators.in_(get_args(Severity))
+    )
+    phase: PhaseName = attrs.field(
+        converter=_phase, validator=attrs.validators.in_(get_args(PhaseName))
+    )
     code: str = attrs.field(validator=_text)
     message: str = attrs.field(validator=_text)
 
@@ -30,6 +61,9 @@ class Issue:
     def text(self) -> str:
         """The issue in one line, but for its severity."""
         return f"{self.phase} {self.code}: {self.message}"
+
+
+ExecutionIssue = Issue  # as the other implementation of these run directories calls it
 
 
 def gravest(issues: Iterable[Issue]) -> Issue | None:

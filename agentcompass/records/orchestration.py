@@ -22,6 +22,27 @@ class RunRuntimeSpec:
 
 
 @attrs.frozen(kw_only=True)
+class RuntimeOptions:
+    """Settings of the process for all requests (docs/launch.md); None leaves them to the files.
+
+    Timeouts are in seconds; one, a limit or a pace of 0 is none.
+    """
+
+    results_dir: str | None = None
+    data_dir: str | None = None
+    timeout_seconds: float | None = None
+    provider_limits: Mapping[str, int] | None = None
+    env_open_qps: Mapping[str, float] | None = None
+    progress: str | None = None
+    log_level: str | None = None
+    file_log_level: str | None = None
+    log_file: str | None = None
+    auto_install_dependencies: bool | None = None
+    recipe_dirs: Sequence[str] | None = None
+    cleanup_grace_seconds: float | None = None
+
+
+@attrs.frozen(kw_only=True)
 class OrchestrationDefaults:
     """What every request has unless it says otherwise; the sections are those of docs/launch.md.
 
@@ -46,16 +67,13 @@ class RunRequestSpec(OrchestrationDefaults):
 
 @attrs.frozen(kw_only=True)
 class OrchestrationSpec:
-    """What `launch` is asked for; nothing is checked before it is launched.
-
-    `runtime` has settings of the process (results_dir, timeout_seconds, provider_limits, ...).
-    """
+    """What `launch` is asked for; nothing is checked before it is launched."""
 
     requests: Sequence[RunRequestSpec | Mapping[str, Any]]
     version: int = 1
     name: str = ""
     task_concurrency: int | None = None
-    runtime: Mapping[str, Any] | None = None
+    runtime: RuntimeOptions | Mapping[str, Any] | None = None
     defaults: OrchestrationDefaults | Mapping[str, Any] | None = None
 
 
@@ -64,13 +82,14 @@ class RequestOutcome:
     """How one request ended.
 
     `result` is what `run_evaluation` would have returned, of a failed, timed out or cancelled
-    request that of what had finished; None where the request never began. `paths` are the result's.
+    request that of what had finished; None where the request never began. `error` is empty where
+    there is none. `paths` are the result's.
     """
 
     name: str
     status: RequestStatus
     result: Mapping[str, Any] | None = None
-    error: str | None = None
+    error: str = ""
     paths: Mapping[str, str] = attrs.field(factory=dict)
 
 

@@ -28,6 +28,19 @@ class ProgressEvent:
     request_index: int | None = None
 
 
+def with_payload(event: ProgressEvent, payload: Mapping[str, Any]) -> ProgressEvent:
+    """The event with a copy of `payload`: whoever changes that changes nobody else's."""
+    return attrs.evolve(event, payload=_copied(payload))
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _copied(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_copied(item) for item in value]
+    return value
+
+
 @attrs.frozen(kw_only=True)
 class ActiveTask:
     """Where one running task is."""

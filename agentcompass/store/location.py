@@ -9,10 +9,10 @@ from pathlib import Path
 
 import attrs
 
-from agentcompass.errors import UsageError
+from agentcompass.errors import StoreError, UsageError
 from agentcompass.records.request import RunRequest
 from agentcompass.store.atomic import Disk
-from agentcompass.store.layout import LONGEST_NAME, fitted, sanitized
+from agentcompass.store.layout import LONGEST_NAME, RunLayout, fitted, sanitized
 
 # A generated id that is taken gives way to the next second, so many times.
 ID_TRIES = 60
@@ -146,6 +146,15 @@ def reserve(location: RunLocation, disk: Disk) -> Path:
     if location.run_id is not None:
         raise _taken(location.parent / location.run_id)
     raise UsageError(f"--run-id: no free id in {location.parent}; give one")
+
+
+def require_run(directory: Path) -> None:
+    """Refuse to go on in a run directory that is not there any more, which would make it anew.
+
+    Raises `StoreError`; blocking.
+    """
+    if not RunLayout(directory).run_info.exists():
+        raise StoreError(f"{directory} was moved or removed while its run went on")
 
 
 def _candidates(run_id: str | None) -> Iterator[str]:

@@ -23,6 +23,7 @@ from agentcompass.store.atomic import Disk, named_errors, replace_file, write_re
 from agentcompass.store.earlier_run import Judge
 from agentcompass.store.exchange_file import ExchangeFile
 from agentcompass.store.layout import AttemptLayout, RunLayout
+from agentcompass.store.location import require_run
 from agentcompass.store.provenance import Provenance, Snapshot, now
 from agentcompass.store.reading import read_checkpoint
 from agentcompass.store.reports import metric_artifacts, write_report
@@ -50,6 +51,7 @@ class RunStore:
     disk: Disk
     limiter: trio.CapacityLimiter
     _has_params: bool = attrs.field(default=False, init=False)
+    _has_info: bool = attrs.field(default=False, init=False)
     _info_lock: trio.Lock = attrs.field(factory=trio.Lock, init=False)
     _task_locks: dict[str, trio.Lock] = attrs.field(factory=dict, init=False)
     _plans_due: trio.Event = attrs.field(factory=trio.Event, init=False)
@@ -235,6 +237,7 @@ class RunStore:
 
     def _replace_run_info(self, snapshot: Snapshot) -> None:
         replace_file(self.disk, self.layout.run_info, snapshot.pieces())
+        self._has_info = True
 
     def _write_params(self) -> None:
         write_record(self.disk, self.layout.params, self.provenance.params(), sort_keys=True)
@@ -244,6 +247,8 @@ class RunStore:
 
         def guarded() -> T:
             with named_errors(self.directory):
+                if self._has_info:
+                    require_run(self.directory)
                 return work(*args, **kwargs)
 
         return await trio.to_thread.run_sync(guarded, limiter=self.limiter)

@@ -58,14 +58,15 @@ async def open_run(
     with run_log(store.layout.log, *copies, level=file_log_level, redactor=redactor):
         try:
             with bare_errors():
-                async with trio.open_nursery() as nursery:
+                async with trio.open_nursery(strict_exception_groups=True) as nursery:
                     nursery.start_soon(store.journal.run, cleanup, name="progress")
                     nursery.start_soon(store.fold_plans, name="run_info")
                     try:
-                        await store.update_run_info(owner=this_process())
-                        await trio.to_thread.run_sync(
-                            warn_of_left_overs, location.results_dir, limiter=limiter
-                        )
+                        with deadlines.cleanup(cleanup):  # a cancelled run is ended by the body
+                            await store.update_run_info(owner=this_process())
+                            await trio.to_thread.run_sync(
+                                warn_of_left_overs, location.results_dir, limiter=limiter
+                            )
                         yield store
                     finally:
                         store.journal.stop()

@@ -43,7 +43,7 @@ def summarize(
         "evaluation_failed": report.evaluation_failed,
         "metadata": {
             **_metadata(run, report),
-            "evaluation_params": redactor.record({**run.benchmark_params, **override}),
+            "evaluation_params": redactor.record(_asked(run, override)),
         },
         "metrics": unstructure(report),
         "summary": summary_mapping(report),
@@ -51,11 +51,18 @@ def summarize(
     }
 
 
+def _asked(run: Recorded, override: Mapping[str, Any]) -> dict[str, Any]:
+    """The request on record, with the parameters that this report was made with."""
+    benchmark = {"id": run.benchmark_id, "params": {**run.benchmark_params, **override}}
+    return {**run.request, "benchmark": benchmark}
+
+
 def _metadata(run: Recorded, report: MetricReport) -> dict[str, Any]:
     ids = ("model", "benchmark", "harness", "environment")
     series = headline(report)
     return {
         **{name: pick(run.request, (name, "id")) for name in ids},
+        "benchmark_type": pick(run.request, ("environment", "id")),
         "status": run.info.status,
         "run_id": run.info.run_id,
         "total_tasks": series.counts.total if series else 0,

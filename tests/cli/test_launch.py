@@ -9,7 +9,8 @@ from asyncclick.testing import CliRunner
 
 from agentcompass.cli.app import commands
 from agentcompass.cli.launch import launch
-from agentcompass.config.orchestration import KEYWORDS, resolve_orchestration
+from agentcompass.config.layers import KEYWORDS
+from agentcompass.config.orchestration import resolve_orchestration
 from agentcompass.config.outline import (
     OF_A_REQUEST,
     OF_THE_PROCESS,
@@ -53,11 +54,11 @@ def invoke(tmp_path, toys, monkeypatch):
     async def call(*arguments, outcomes=(), raises=None):
         async def orchestrate(resolved, *, reporters, ended, on_open, redactor):
             seen.append(resolved)
-            if raises is not None:
-                raise raises
             for each in reversed(outcomes):
                 for told in ended:
                     told(each)
+            if raises is not None:
+                raise raises
             return OrchestrationResult(
                 orchestration_id="o",
                 name="",
@@ -108,6 +109,20 @@ async def test_the_exit_code_is_that_of_the_gravest_end(invoke, first, second, c
     assert rows[2].split() == ["b", *second.replace("_", " ").split(), *("-" for _ in range(6))]
 
 
+async def test_a_bug_of_ours_leaves_the_table_of_what_came_out(invoke):
+    ends = [outcome("a", "completed", "results/a/r"), outcome("b", "failed", None, "KeyError: 1")]
+    ended, _ = await invoke("plan.yaml", "--progress", "none", outcomes=ends, raises=KeyError(1))
+
+    assert isinstance(ended.exception, ExceptionGroup)  # a traceback, as of any bug
+    assert ended.exit_code == 1
+    assert [line.split()[:2] for line in ended.stdout.splitlines()[1:3]] == [
+        ["a", "completed"],
+        ["b", "failed"],
+    ]
+    assert ended.stdout.splitlines()[-1] == "a: results/a/r"
+    assert ended.stderr == "b: KeyError: 1\n"
+
+
 async def test_faults_of_the_preflight_are_one_line(invoke, tmp_path):
     faults = ["request 'a': x", "request 'b': y"]
     ended, _ = await invoke("plan.yaml", raises=ConfigInvalid(faults))
@@ -153,7 +168,7 @@ async def test_every_option_reaches_the_requests(invoke, tmp_path):
         *("ERROR", "--file-log-level", "INFO", "--no-auto-install-dependencies", "--reuse"),
         outcomes=done,
     )
-    options = resolved.options
+    options = resolved.runtime
 
     assert resolved.task_concurrency == 4
     assert resolved.cleanup_grace_seconds == 7

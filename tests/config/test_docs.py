@@ -56,8 +56,26 @@ def test_every_common_field_has_a_meaning(owner):
     assert fields == {name for kind, name in MEANINGS if kind is owner}
 
 
-def test_a_model_is_described_by_its_settings():
-    docs = component_docs("model", "replay")
+HTTP = ("request_timeout", "record", "adaptive_concurrency", "prices")
 
-    assert [row.field for row in docs.rows] == ["base_url", "api_key", "api_protocol", "params"]
+
+@pytest.mark.parametrize(
+    ("protocol", "params"),
+    [
+        ("openai-chat", HTTP),
+        ("openai-responses", HTTP),
+        ("anthropic", (*HTTP, "max_tokens")),
+        ("replay", ("request_timeout", "record", "path", "strict")),
+    ],
+)
+def test_a_model_is_described_by_its_settings_and_by_its_own_parameters(protocol, params):
+    docs = component_docs("model", protocol)
+
+    assert [row.field for row in docs.rows] == [
+        *("base_url", "api_key", "api_protocol", "params"),
+        *(f"params.{name}" for name in params),
+    ]
+    assert [row.field for row in docs.rows if not row.meaning] == []
+    assert docs.rows[4].default == "600.0"
+    assert docs.rows[4].unit == "s"
     assert docs.details

@@ -8,11 +8,8 @@ from typing import Any
 import pytest
 
 from agentcompass import OrchestrationDefaults, OrchestrationSpec, RunRequestSpec, RunRuntimeSpec
-from agentcompass.config.orchestration import (
-    ResolvedOrchestration,
-    as_document,
-    resolve_orchestration,
-)
+from agentcompass.config.dry_run import as_document
+from agentcompass.config.orchestration import Orchestration, resolve_orchestration
 from agentcompass.config.outline import read_orchestration, written_in_python
 from agentcompass.errors import ConfigInvalid
 
@@ -25,16 +22,14 @@ defaults:
 """
 ONE = f"{DEFAULTS}requests: [{{name: a}}]\n"
 
-Resolve = Callable[..., ResolvedOrchestration]
+Resolve = Callable[..., Orchestration]
 
 
 @pytest.fixture
 def resolve(tmp_path: Path, toys: Path) -> Resolve:
     """Of YAML text, JSON text, or a spec; `values` are keywords of `launch`."""
 
-    def run(
-        given: Any, environ: Mapping[str, str] | None = None, **values: Any
-    ) -> ResolvedOrchestration:
+    def run(given: Any, environ: Mapping[str, str] | None = None, **values: Any) -> Orchestration:
         if isinstance(given, str):
             name = "plan.json" if given.startswith("{") else "plan.yaml"
             (tmp_path / name).write_text(given, encoding="utf-8")
@@ -96,12 +91,12 @@ def test_the_orchestration_of_seed_003(resolve: Resolve) -> None:
         assert request.model.api_protocol == "openai-chat"
         assert request.execution.task_concurrency == 4
         assert request.metadata == {
-            "orchestration_id": resolved.orchestration_id,
-            "request_key": f"{resolved.orchestration_id}/{index}",
+            "orchestration_id": resolved.id,
+            "request_key": f"{resolved.id}/{index}",
             "request_name": resolved.names[index],
             "request_index": index,
         }
-    assert resolved.options.timeout_seconds == 360_000
+    assert resolved.runtime.timeout_seconds == 360_000
 
 
 def test_a_spec_does_not_show_its_key() -> None:
@@ -153,8 +148,8 @@ requests:
     assert (a.execution.max_retries, b.execution.max_retries) == (2, 3)
     assert (b.execution.attempts.k, b.execution.attempts.strategy) == (2, "pass")
     assert b.execution.timeout_multiplier == 2
-    assert (resolved.options.results_dir, resolved.options.data_dir) == ("k", "c")
-    assert resolved.options.timeout_seconds == 2.5
+    assert (resolved.runtime.results_dir, resolved.runtime.data_dir) == ("k", "c")
+    assert resolved.runtime.timeout_seconds == 2.5
     assert resolved.cleanup_grace_seconds == 7
 
 
@@ -289,7 +284,7 @@ def test_records_and_mappings_of_python_mean_the_same_and_are_left_as_they_are(
     assert b.benchmark.params["open"]["deep"] == [{"x": 1}]
     assert spec == before
     assert (b.runtime.reuse, b.runtime.checkpoint_resume) == (True, False)
-    assert resolved.options.provider_limits == {"host_process": None}
+    assert resolved.runtime.provider_limits == {"host_process": None}
 
 
 def itself() -> dict[str, Any]:
@@ -443,6 +438,21 @@ requests:
         "plan.yaml: defaults.benchmark.limit: expected an integer, got str 'few'",
         "plan.yaml: requests[2].execution.attempts: 'k' must be >= 1: 0",
     ]
+
+
+@pytest.mark.parametrize("model", ["{id: m, temperature: 1}", "{id: [m]}"])
+def test_a_model_that_is_refused_is_not_said_to_be_missing(
+    faults: Callable[..., tuple[str, ...]], model: str
+) -> None:
+    [fault] = faults(ONE.replace("{id: m}", model))
+
+    assert fault.startswith("plan.yaml: defaults.model")
+
+
+def test_a_model_without_an_id_is_said_to_lack_it(faults: Callable[..., tuple[str, ...]]) -> None:
+    assert faults(ONE.replace("{id: m}", "{base_url: 'http://h'}")) == (
+        "plan.yaml: requests[0].model.id: the id of a model is required",
+    )
 
 
 def test_no_fault_tells_a_secret(faults: Callable[..., tuple[str, ...]]) -> None:

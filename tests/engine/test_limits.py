@@ -5,6 +5,7 @@ import trio
 import trio.testing
 
 from agentcompass.engine.limits import Limits, provider_limiter, set_provider_limits
+from agentcompass.engine.lines import Tokens
 
 
 async def test_two_requests_share_a_providers_limit(autojump_clock: trio.abc.Clock) -> None:
@@ -19,7 +20,7 @@ async def test_two_requests_share_a_providers_limit(autojump_clock: trio.abc.Clo
             await trio.sleep(1)
             live -= 1
 
-    one, two = Limits(trio.CapacityLimiter(9)), Limits(trio.CapacityLimiter(9))
+    one, two = Limits(Tokens(9)), Limits(Tokens(9))
     async with trio.open_nursery() as nursery:
         for limits in (one, two) * 4:
             nursery.start_soon(use, limits)
@@ -32,7 +33,7 @@ async def test_who_waits_for_a_full_provider_takes_no_slot(
     autojump_clock: trio.abc.Clock,
 ) -> None:
     set_provider_limits({"P": 1}, {})
-    limits = Limits(trio.CapacityLimiter(2))
+    limits = Limits(Tokens(2))
     finished: dict[str, float] = {}
 
     async def use(provider: str, name: str) -> None:
@@ -51,7 +52,7 @@ async def test_who_waits_for_a_full_provider_takes_no_slot(
 
 async def test_the_same_provider_keeps_its_permit_on_a_move() -> None:
     set_provider_limits({"P": 1}, {})
-    limits = Limits(trio.CapacityLimiter(1))
+    limits = Limits(Tokens(1))
     async with limits.admit("P") as permit:
         await permit.move_to("P")
         limiter = provider_limiter("P")
@@ -61,7 +62,7 @@ async def test_the_same_provider_keeps_its_permit_on_a_move() -> None:
 
 async def test_a_move_to_nothing_gives_the_provider_back_and_keeps_the_slot() -> None:
     set_provider_limits({"P": 1}, {})
-    limits = Limits(trio.CapacityLimiter(1))
+    limits = Limits(Tokens(1))
     async with limits.admit("P") as permit:
         await permit.move_to(None)
         limiter = provider_limiter("P")
@@ -72,7 +73,7 @@ async def test_a_move_to_nothing_gives_the_provider_back_and_keeps_the_slot() ->
 
 async def test_a_cancelled_move_leaves_nothing_borrowed(autojump_clock: trio.abc.Clock) -> None:
     set_provider_limits({"P": 1, "Q": 1}, {})
-    limits = Limits(trio.CapacityLimiter(2))
+    limits = Limits(Tokens(2))
     async with limits.admit("Q"):
         with trio.move_on_after(5) as scope:
             async with limits.admit("P") as permit:
@@ -99,7 +100,7 @@ async def test_zero_is_no_limit_once_config_made_it_none(
     autojump_clock: trio.abc.Clock,
 ) -> None:
     set_provider_limits({"P": None}, {})
-    limits = Limits(trio.CapacityLimiter(500))
+    limits = Limits(Tokens(500))
 
     async def use() -> None:
         async with limits.admit("P"):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from agentcompass.engine.job import Job
 from agentcompass.engine.limits import Limits, provider_limiter, set_provider_limits
+from agentcompass.engine.lines import Tokens
 from agentcompass.engine.orchestration import run_orchestration
 from agentcompass.errors import RequestFailed, RequestTimeout, StoreError, UsageError
 from agentcompass.evaluating import run_to_result
@@ -45,10 +46,10 @@ class Stage:
     worlds: dict[str, World] = attrs.field(factory=dict)
     trace: list[tuple[float, str, str]] = attrs.field(factory=list)
     told: list[RequestOutcome] = attrs.field(factory=list)
-    limiter: trio.CapacityLimiter = attrs.field(init=False)
+    limiter: Tokens = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.limiter = trio.CapacityLimiter(self.slots)
+        self.limiter = Tokens(self.slots)
 
     def add(self, name: str, seconds: Seconds, *, provider: str = "P", **options: Any) -> None:
         tasks = {
@@ -161,7 +162,7 @@ async def test_a_request_that_fails_leaves_the_others_alone() -> None:
         "fatal": ("failed", "Final FATAL issues; results: /memory/run"),
         "lost": ("failed", "the data set is not there"),
         "full disk": ("failed", "no space"),
-        "good": ("completed", None),
+        "good": ("completed", ""),
     }
     assert outcomes["lost"].result is None
     assert outcomes["lost"].paths == {}
@@ -266,7 +267,7 @@ async def test_a_request_that_is_cancelled_after_its_end_is_told_of_as_it_ended(
 
     assert {outcome.name: outcome.status for outcome in stage.told} == ends
     assert {outcome.name: outcome.error for outcome in stage.told} == {
-        "a": None,
+        "a": "",
         "b": "it had failed when it was cancelled; see its run_info.json",
         "c": "request cancelled",
     }
@@ -347,6 +348,20 @@ async def test_a_full_provider_holds_up_no_request_of_another() -> None:
     assert stage.at("task_started")["b0"] == 0
     assert stage.at("task_started")["b1"] == 0
     assert trio.current_time() == 50
+
+
+@on_virtual_time
+async def test_a_provider_that_fills_up_meanwhile_holds_up_no_request_of_another() -> None:
+    """At first no slot is free, then one is, and P is full."""
+    stage = Stage(slots=2, provider_limits={"P": 1, "Q": None})
+    stage.add("a", [10], provider="Q")
+    stage.add("b", [20], provider="P")
+    stage.add("c", [5, 5], provider="P")
+    stage.add("d", [1], provider="Q")
+    await stage.run()
+
+    started = stage.at("task_started")
+    assert (started["d0"], started["c0"], started["c1"]) == (10, 20, 25)
 
 
 @on_virtual_time

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from agentcompass.engine.job import Job
 from agentcompass.engine.limits import Limits, provider_limiter, set_provider_limits
+from agentcompass.engine.lines import Tokens
 from agentcompass.engine.request import Outcome
 from agentcompass.engine.tree import run_job
 from tests import virtual
@@ -169,7 +170,7 @@ def test_a_provider_limit_that_is_set_counts_those_who_were_let_in_without_one()
 async def test_who_waits_through_a_pause_is_cancelled_at_once(
     autojump_clock: trio.abc.Clock,
 ) -> None:
-    limits = Limits(trio.CapacityLimiter(1))
+    limits = Limits(Tokens(1))
     limits.pause()
     with trio.move_on_after(5) as scope:
         async with limits.admit("P"):

@@ -1,6 +1,8 @@
 """One request, end to end on scripted components: what a person would try by hand."""
 
 import math
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -9,10 +11,11 @@ import trio
 
 from agentcompass.engine.request import Outcome
 from agentcompass.engine.tree import run_job
-from agentcompass.errors import StoreError, UsageError
+from agentcompass.errors import RequestTimeout, StoreError, UsageError
 from agentcompass.records.attempt import AttemptResult
-from agentcompass.records.metrics import scalar_contract
+from agentcompass.records.metrics import MetricContract, scalar_contract
 from agentcompass.records.request import AttemptPlan
+from agentcompass.records.task import TaskSpec
 from tests.fakes import (
     MemoryStore,
     Script,
@@ -278,6 +281,18 @@ async def test_a_disk_that_fills_at_the_very_end_fails_the_run_and_keeps_its_num
     assert store.events[-1].status == "failed"
 
 
+@on_virtual_time
+async def test_a_disk_that_hangs_at_the_very_end_is_waited_for_within_a_bound() -> None:
+    class Hangs(MemoryStore):
+        async def write_metrics(self, *_report: Any) -> None:
+            await trio.sleep_forever()
+
+    with pytest.raises(StoreError, match="metrics and summary were not written within 60 s"):
+        await run(world_of(Script()), Hangs())
+
+    assert trio.current_time() == 61
+
+
 @pytest.mark.parametrize("k", [1, 2])
 @on_virtual_time
 async def test_pass_with_a_scalar_primary_is_refused_before_the_run(k: int) -> None:
@@ -411,3 +426,67 @@ async def test_a_plugin_that_exits_ends_its_attempt_alone() -> None:
     assert issues(store.attempts["bad", 1]) == [("error", "evaluate", "evaluate_failed")]
     assert "SystemExit" in store.attempts["bad", 1].issues[0].message
     assert store.attempts["good", 1].metrics == {"correct": True}
+
+
+@on_virtual_time
+async def test_what_is_measured_is_asked_once_and_holds_for_the_whole_run() -> None:
+    """Fails where a `metric_contract` that raises at the end ends more than its attempts."""
+
+    class Forgetful(ScriptedBenchmark):
+        asked = 0
+
+        def metric_contract(self) -> MetricContract:
+            self.asked += 1
+            if self.asked > 1:
+                raise KeyError("the data are closed")
+            return super().metric_contract()
+
+    world, store = world_of(Script(), Script()), MemoryStore()
+    outcome = await run(world, store, benchmark=Forgetful(world))
+
+    assert (outcome.status, store.status) == ("completed", "completed")
+    assert outcome.report.series[0].value == 1.0
+    assert store.attempts["t", 1].metrics == {"correct": True}
+
+
+@on_virtual_time
+async def test_a_hierarchy_that_lacks_a_category_is_refused_before_the_run() -> None:
+    """Fails where only the report after the last task finds it."""
+    world, store = world_of(Script(), category="odd"), MemoryStore()
+    tree = {"overall": {"children": {"even": {}}}}
+    with pytest.raises(UsageError, match=r"no leaf for the categories \['odd'\]"):
+        await run(world, store, benchmark=ScriptedBenchmark(world, category_hierarchy=tree))
+
+    assert store.events == []
+
+
+@on_virtual_time
+async def test_a_report_that_cannot_be_made_leaves_no_run_without_an_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_given: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr("agentcompass.engine.request.make_report", broken)
+    store = MemoryStore()
+    with pytest.raises(ZeroDivisionError):
+        await run(world_of(Script()), store)
+
+    assert store.status == "failed"
+    assert (store.events[-1].event, store.events[-1].payload["error"]) == (
+        *("run_finished", "ZeroDivisionError: a bug"),
+    )
+
+
+@on_virtual_time
+async def test_out_of_time_before_it_is_known_what_is_measured_is_a_timeout() -> None:
+    class Late(ScriptedBenchmark):
+        def load_tasks(self, data_dir: Path) -> Sequence[TaskSpec]:
+            raise AssertionError("never asked")
+
+        def metric_contract(self) -> MetricContract:
+            raise AttributeError("not loaded")
+
+    world = world_of(Script())
+    with pytest.raises(RequestTimeout, match="0 s, while tasks were loaded"):
+        await run(world, MemoryStore(), benchmark=Late(world), timeout_seconds=0.0)

@@ -15,6 +15,8 @@ from agentcompass.engine.sessions import KILL_SECONDS, BoundedSession, open_sess
 from agentcompass.errors import EnvironmentFailed, PhaseTimeout
 from agentcompass.protocols import Session, SessionRequest
 from agentcompass.records.environment import EnvironmentPlan, ExecResult
+from agentcompass.records.metrics import binary_contract
+from agentcompass.records.run_info import MetricBasis, declared
 from tests.fakes import (
     MemoryStore,
     Script,
@@ -143,8 +145,16 @@ async def test_an_exec_out_of_operation_timeout_is_fatal_and_names_the_command()
     assert (await session.exec("make all", timeout_seconds=9.0)).timed_out
 
 
+BASIS = MetricBasis(metrics=declared(binary_contract()))
+
+
 def make_run(world: World, grace: float = 1.0) -> Run:
-    return Run(job=make_job(world, MemoryStore()), store=MemoryStore(), cleanup=CleanupClock(grace))
+    return Run(
+        job=make_job(world, MemoryStore()),
+        store=MemoryStore(),
+        cleanup=CleanupClock(grace),
+        basis=BASIS,
+    )
 
 
 def opened(run: Run, faults: list[str]) -> Any:
@@ -190,6 +200,7 @@ async def test_what_may_be_left_over_is_named(script: Script) -> None:
         job=make_job(world, MemoryStore(), providers=[Boxes(world, "P")]),
         store=MemoryStore(),
         cleanup=CleanupClock(1.0),
+        basis=BASIS,
     )
     faults: list[str] = []
     async with opened(run, faults):
@@ -216,7 +227,7 @@ async def test_the_start_deadline_begins_when_the_open_is_sent() -> None:
     world = World({name: Scripted(task_id=name, scripts=script) for name in ("a", "b")})
     provider = ScriptedEnvironment(world, "P", sandbox_start_timeout=6.0)
     job = make_job(world, MemoryStore(), providers=[provider], env_open_qps={"P": 0.1})
-    run = Run(job=job, store=MemoryStore(), cleanup=CleanupClock(1.0))
+    run = Run(job=job, store=MemoryStore(), cleanup=CleanupClock(1.0), basis=BASIS)
 
     async def use(name: str) -> None:
         async with open_session(
@@ -241,7 +252,7 @@ async def test_a_start_that_takes_too_long_says_so_as_users_match_it() -> None:
     world = World({"t": Scripted(task_id="t", scripts={1: [Script(open_seconds=5)]})})
     provider = ScriptedEnvironment(world, "P", sandbox_start_timeout=2.0)
     job = make_job(world, MemoryStore(), providers=[provider])
-    run = Run(job=job, store=MemoryStore(), cleanup=CleanupClock(1.0))
+    run = Run(job=job, store=MemoryStore(), cleanup=CleanupClock(1.0), basis=BASIS)
     with pytest.raises(EnvironmentFailed, match=r"(?i)sandbox.*timeout"):
         async with opened(run, []):
             pass

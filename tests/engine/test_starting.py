@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentcompass.engine.limits import Limits, provider_limiter, set_provider_limits
+from agentcompass.engine.lines import Tokens
 from agentcompass.engine.starting import start_in_turn
 from agentcompass.engine.tree import run_job
 from tests import virtual
@@ -64,7 +65,7 @@ class Starts:
             await trio.sleep(0.5)
             await trio.testing.wait_all_tasks_blocked()
             limiters = [provider_limiter(name) for name in PROVIDERS]
-            free = any(limiter is None or limiter.available_tokens > 0 for limiter in limiters)
+            free = any(limiter.available_tokens > 0 for limiter in limiters)
             if len(self.started) < len(self.work) and self.limits.slots.available_tokens and free:
                 self.faults.append(f"at {trio.current_time():g}: {len(self.started)} are started")
 
@@ -78,7 +79,7 @@ def test_nothing_waits_unstarted_that_could_run(
 
     async def main() -> Starts:
         set_provider_limits(limits, {})
-        starts = Starts(work, Limits(trio.CapacityLimiter(slots)))
+        starts = Starts(work, Limits(Tokens(slots)))
         await starts.run()
         return starts
 
@@ -94,10 +95,8 @@ def test_as_many_tasks_wait_as_there_are_slots_and_not_all(slots: int, limit: in
 
     async def main() -> Starts:
         set_provider_limits({"P": limit, "Q": 1}, {})
-        starts = Starts([("P", 1.0)] * 1000, Limits(trio.CapacityLimiter(slots)))
-        elsewhere = provider_limiter("Q")
-        assert elsewhere is not None
-        async with elsewhere:
+        starts = Starts([("P", 1.0)] * 1000, Limits(Tokens(slots)))
+        async with Limits(Tokens(1)).admit("Q"):
             await starts.run()
         return starts
 
@@ -107,7 +106,7 @@ def test_as_many_tasks_wait_as_there_are_slots_and_not_all(slots: int, limit: in
 def test_limits_that_are_raised_meanwhile_let_more_tasks_start() -> None:
     async def main() -> float:
         set_provider_limits({"P": 1, "Q": 1}, {})
-        slots = trio.CapacityLimiter(1)
+        slots = Tokens(1)
         starts = Starts([("P", 10.0)] * 100, Limits(slots))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(starts.run)

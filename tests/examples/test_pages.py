@@ -33,6 +33,19 @@ def test_the_recipe_of_the_page_is_a_folder_of_recipes(tmp_path):
     assert recipe.apply(task, plan).run_timeout_seconds == 120.0
 
 
+def test_what_the_page_for_migrants_does_works(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (code,) = blocks("migrating.md")
+    exec(code, {})
+
+    overview, first, second, equal = capsys.readouterr().out.splitlines()
+    assert overview.startswith("Correct (native@1): 1.0000 ")
+    assert first.startswith("first completed ")
+    assert second.startswith("second completed ")
+    assert equal == "True"
+
+
 def test_the_records_of_the_page_are_valid():
     found = {}
     for block in blocks("plug-ins.md"):

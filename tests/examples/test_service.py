@@ -3,6 +3,10 @@
 import gc
 import json
 import os
+import re
+import signal
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from functools import partial
@@ -20,8 +24,9 @@ from starlette.applications import Starlette
 from agentcompass.engine.limits import provider_limiter
 from agentcompass.environments._fake_ledger import Ledger
 from agentcompass.progress.event_file import read_events
+from docs.examples.service import service as service_program
 from docs.examples.service.service import ENDED_KEPT, Service, make_app
-from tests.embedded import counted, rules, settings
+from tests.embedded import MARKER, counted, rules, settings
 from tests.virtual import on_virtual_time
 from tests.whole_runs import read
 
@@ -213,6 +218,47 @@ async def test_of_those_that_ended_the_latest_are_kept(tmp_path: Path) -> None:
     assert last in service.evaluations
 
 
+@on_virtual_time
+async def test_a_bug_in_one_evaluation_is_told_and_ends_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_given: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    async with trio.open_nursery() as nursery:
+        service = Service(nursery, str(tmp_path / "out"))
+        client = Client(make_app(service))
+        sound = await client.start(asked())
+        await anext(service.evaluations[sound].events())
+        await trio.sleep(2)
+        monkeypatch.setattr("agentcompass.engine.request.selection_record", broken)
+        name = await client.start(asked())
+        await client.events(name)
+        await service.evaluations[sound].result()
+        shown = (await client.ask("GET", f"/evaluations/{name}")).json()
+
+    assert shown["error"] == "ZeroDivisionError: a bug"
+    assert f"evaluation {name} met a bug" in caplog.text
+
+
+@on_virtual_time
+async def test_whatever_bytes_a_client_sends_it_is_answered(tmp_path: Path) -> None:
+    """Fails when JSON that is too deep, or text that UTF-8 cannot hold, is an error of ours."""
+    async with trio.open_nursery() as nursery:
+        transport = httpx.ASGITransport(app=make_app(Service(nursery, str(tmp_path / "out"))))
+        client = httpx.AsyncClient(transport=transport, base_url="http://service")
+        for body, reason in (
+            (b"{nope", "the body is no JSON"),
+            (b"", "the body is no JSON"),
+            (b'"\xff"', "the body is no JSON"),
+            (b"[" * 100_000, "the body is no JSON"),
+            (b"null", "expected an object"),
+            (rb'{"\ud800": 1}', "unknown keyword"),
+        ):
+            answer = await client.post("/evaluations", content=body)
+            assert (answer.status_code, reason in answer.json()["error"]) == (400, True)
+
+
 async def test_over_a_socket_it_starts_follows_and_cancels(tmp_path: Path) -> None:
     config = Config()
     config.bind = ["127.0.0.1:0"]
@@ -238,3 +284,38 @@ async def test_over_a_socket_it_starts_follows_and_cancels(tmp_path: Path) -> No
     assert (events[0], events[-1]) == ("run_started", "run_finished")
     assert cancelled["progress"]["status"] == "cancelled"
     assert cancelled["error"].startswith("cancelled by its program")
+
+
+async def address(log: trio.abc.ReceiveStream) -> str:
+    """The one that hypercorn says it listens on."""
+    said = b""
+    while not (found := re.search(rb"Running on (http://[0-9.:]+)", said)):
+        said += await log.receive_some()
+    return found[1].decode()
+
+
+async def test_as_a_program_it_cleans_up_whatever_signals_follow_the_first(tmp_path: Path) -> None:
+    command = [sys.executable, service_program.__file__, "127.0.0.1:0", str(tmp_path / "out")]
+    slow = asked(
+        environment="fake",
+        environment_params={"exec": [{"match": MARKER, "seconds": 50}], "hangs": ["close"]},
+        execution_params={"cleanup_grace_seconds": 1},
+        env_open_qps={},
+    )
+    with trio.fail_after(60):
+        process = await trio.lowlevel.open_process(command, stderr=subprocess.PIPE)
+        assert process.stderr is not None
+        url = await address(process.stderr)
+        async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as client:
+            name = (await client.post("/evaluations", json=slow)).json()["id"]
+            while "run_harness" not in (await client.get(f"/evaluations/{name}")).text:  # noqa: ASYNC110
+                await trio.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        await trio.sleep(0.3)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            process.send_signal(number)
+        await process.wait()
+        await process.stderr.aclose()
+
+    [info] = (tmp_path / "out").rglob("run_info.json")
+    assert (process.returncode, read(info)["status"]) == (0, "cancelled")

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import shutil
 import threading
 import time
 from contextlib import AbstractAsyncContextManager
@@ -550,3 +551,55 @@ def test_the_bytes_of_a_task_do_not_grow_with_the_number_of_tasks(tmp_path: Path
     few, many = (trio.run(measure, tmp_path / str(count), count) for count in (50, 800))
 
     assert many / 800 <= 1.2 * few / 50
+
+
+class CancellingDisk(QuickDisk):
+    """Has the run cancelled as soon as its folder is claimed."""
+
+    def __init__(self, scope: trio.CancelScope) -> None:
+        self.scope = scope
+
+    def claim_folder(self, path: Path) -> None:
+        super().claim_folder(path)
+        trio.from_thread.run_sync(self.scope.cancel)
+
+
+async def test_who_is_cancelled_while_it_opens_can_still_write_how_it_ended(
+    tmp_path: Path,
+) -> None:
+    """Fails when a run that is cancelled early leaves a folder of which nobody knows the end."""
+    with trio.CancelScope() as scope:
+        async with opened(tmp_path, disk=CancellingDisk(scope)) as store:
+            try:
+                await trio.lowlevel.checkpoint()
+            finally:
+                with trio.CancelScope(shield=True):
+                    await store.finish("cancelled", None)
+
+    assert scope.cancelled_caught
+    info = read_run_info(store.directory)
+    assert info.status == "cancelled"
+
+
+@pytest.mark.parametrize("moved", [True, False], ids=["moved", "removed"])
+def test_a_run_directory_that_is_moved_or_removed_meanwhile_is_not_made_anew(
+    tmp_path: Path, moved: bool
+) -> None:
+    """Fails where a run seems complete whose first tasks are elsewhere, or nowhere."""
+
+    async def main() -> Path:
+        async with opened(tmp_path / "results") as store:
+            await store.save_task(HEADER, {1: result()}, "")
+            (tmp_path / "results").rename(tmp_path / "elsewhere")
+            if not moved:
+                shutil.rmtree(tmp_path / "elsewhere")
+            fault = "was moved or removed while its run went on"
+            with pytest.raises(StoreError, match=fault):
+                await store.save_task(HEADER, {1: result()}, "")
+            with pytest.raises(StoreError, match=fault):
+                await store.write_metrics(report(), "")
+            with pytest.raises(StoreError, match=fault):
+                await store.finish("completed", None)
+        return store.directory
+
+    assert not virtual.run(main).exists()

@@ -24,9 +24,10 @@ async def follow() -> None:
                 assert_type(event, ProgressEvent)
                 assert_type(event.task_id, str | None)
         try:
-            assert_type(await evaluation.result(), dict[str, Any])
+            result = await evaluation.result()
         except RequestError as error:
-            print(error.result["summary"])
+            result = error.result
+        assert_type(result, dict[str, Any])
 
 
 def steer(evaluation: Evaluation) -> None:

@@ -228,6 +228,32 @@ async def test_a_callback_that_fails_is_dropped_and_the_launch_goes_on(
     assert "b: INFO agentcompass.engine.request AgentCompass" in shown
 
 
+@pytest.mark.parametrize("leaves", [SystemExit(3), KeyboardInterrupt()], ids=repr)
+@pytest.mark.parametrize("name", ["on_progress", "on_request_finished"])
+def test_a_callback_that_leaves_cancels_the_launch_and_leaves_once_it_is_cleaned_up(
+    tmp_path: Path, mark: str, name: str, leaves: BaseException
+) -> None:
+    """Fails where it is the issue of an attempt, or leaves in a group over a run without an end."""
+    told: list[str] = []
+
+    def leave(what: Any) -> None:
+        told.append(getattr(what, "event", "request"))
+        if told[-1] in ("task_finished", "request"):
+            raise leaves
+
+    given = plan(tmp_path, {"a": {"t": {}}, "b": {"s": {"solution/solve.sh": STUBBORN}}})
+    given["defaults"]["environment"]["env_variables"] = {"MARK": mark}
+    with pytest.raises(type(leaves)) as left:
+        launch(given, progress="none", results_dir="results", **{name: leave})
+
+    assert left.value is leaves
+    assert told.count(told[-1]) == 1
+    assert alive(mark) == []
+    states = [read(path)["status"] for path in sorted(tmp_path.glob("results/*/*/run_info.json"))]
+    assert states in (["cancelled"], ["cancelled"] * 2, ["completed", "cancelled"])
+    assert len(list(tmp_path.glob("results/*/*/metrics.json"))) == len(states)
+
+
 @pytest.mark.parametrize("name", ["on_progress", "on_request_finished"])
 async def test_a_callback_that_is_none_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match=f"^{name}: expected a function that is not async, got 5"):
@@ -245,14 +271,17 @@ def test_the_plain_function_runs_a_loop_of_its_own(tmp_path: Path) -> None:
     assert launch(given).status == "completed"
 
 
-def test_the_example_of_the_page_for_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_examples_of_the_page_for_python_run(capsys: pytest.CaptureFixture[str]) -> None:
     page = (ROOT / "docs" / "sdk.md").read_text(encoding="utf-8")
-    blocks = [each.partition("```")[0] for each in page.split("```python\n")[1:]]
-    exec(next(block for block in blocks if "launch(spec" in block), {})
+    names: dict[str, Any] = {}
+    for each in page.split("```python\n")[2:]:  # the first runs all of starter
+        exec(each.partition("```")[0], names)
     lines = capsys.readouterr().out.splitlines()
 
-    assert lines[0].startswith("solved completed None ")
-    assert lines[1].startswith("left alone completed None ")
+    assert lines[0].startswith("solved completed no error ")
+    assert lines[1].startswith("left alone completed no error ")
+    assert lines[2] == "['solved', 'left alone'] results"
+    assert lines[3] == "# STARTER Evaluation Results"
 
 
 # A task whose agent starts a child in a session of its own and waits for both.

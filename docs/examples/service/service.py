@@ -12,6 +12,7 @@ There are no users and no passwords: whoever reaches the port may run commands o
 """
 
 import json
+import logging
 import signal
 import sys
 import uuid
@@ -25,7 +26,7 @@ from hypercorn.config import Config
 from hypercorn.trio import serve
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
@@ -41,6 +42,8 @@ from agentcompass import (
 
 ENDED_KEPT = 100
 
+log = logging.getLogger(__name__)
+
 
 @attrs.define(eq=False)
 class Service:
@@ -54,17 +57,17 @@ class Service:
         """Start one; answered once its settings are checked."""
         try:
             settings = await request.json()
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UsageError(f"the body is no JSON: {error}") from error
         if not isinstance(settings, dict) or {"results_dir", "log_file"} & settings.keys():
             raise UsageError("expected an object of settings, without results_dir and log_file")
         name = await self.nursery.start(self._hold, settings)
         told = await how_it_stands(name, self.evaluations[name])
-        return JSONResponse(told, status_code=201, headers={"Location": f"/evaluations/{name}"})
+        return Answer(told, status_code=201, headers={"Location": f"/evaluations/{name}"})
 
     async def show(self, request: Request) -> Response:
         """How it stands, and what came out."""
-        return JSONResponse(await how_it_stands(*self._asked_for(request)))
+        return Answer(await how_it_stands(*self._asked_for(request)))
 
     async def events(self, request: Request) -> Response:
         """The events that are still held, and those that follow."""
@@ -77,17 +80,22 @@ class Service:
         evaluation.cancel()
         with suppress(AgentCompassError):
             await evaluation.result()
-        return JSONResponse(await how_it_stands(name, evaluation))
+        return Answer(await how_it_stands(name, evaluation))
 
     async def _hold(
         self, settings: dict[str, Any], task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED
     ) -> None:
-        async with open_evaluation(**settings, results_dir=self.results_dir) as evaluation:
-            name = uuid.uuid4().hex
-            self.evaluations[name] = evaluation
-            task_status.started(name)
-            with suppress(AgentCompassError):  # whoever asks for the evaluation is told
-                await evaluation.result()
+        name = uuid.uuid4().hex
+        try:
+            async with open_evaluation(**settings, results_dir=self.results_dir) as evaluation:
+                self.evaluations[name] = evaluation
+                task_status.started(name)
+                with suppress(AgentCompassError):  # whoever asks for the evaluation is told
+                    await evaluation.result()
+        except Exception:
+            if name not in self.evaluations:
+                raise  # to the client
+            log.exception("evaluation %s met a bug; the others go on", name)
         self._forget()
 
     def _forget(self) -> None:
@@ -100,6 +108,13 @@ class Service:
         if name not in self.evaluations:
             raise HTTPException(404, f"there is no evaluation {name!r}")
         return name, self.evaluations[name]
+
+
+class Answer(JSONResponse):
+    """JSON in ASCII, which holds any text that a client may have sent."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, default=str).encode()
 
 
 @attrs.define
@@ -133,7 +148,7 @@ async def how_it_stands(name: str, evaluation: Evaluation) -> dict[str, Any]:
 
 async def refuse(_request: Request, error: Exception) -> Response:
     """Tell the client what it has to change."""
-    return JSONResponse({"error": str(error)}, status_code=400)
+    return Answer({"error": str(error)}, status_code=400)
 
 
 def make_app(service: Service) -> Starlette:
@@ -145,7 +160,7 @@ def make_app(service: Service) -> Starlette:
             Route("/evaluations/{name}/events", service.events, methods=["GET"]),
             Route("/evaluations/{name}", service.cancel, methods=["DELETE"]),
         ],
-        exception_handlers={UsageError: refuse},
+        exception_handlers={UsageError: refuse, ClientDisconnect: refuse},
     )
 
 
@@ -153,15 +168,20 @@ async def main(address: str, results_dir: str) -> None:
     """Serve until SIGINT or SIGTERM; then end what runs, and clean it up."""
     config = Config()
     config.bind = [address]
-    async with trio.open_nursery() as nursery:
-        app: Any = make_app(Service(nursery, results_dir))
-        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    asked_to_end = trio.Event()
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
 
-            async def signalled() -> None:
-                await anext(signals)
+        async def listen() -> None:
+            async for _ in signals:  # also those that follow, which end no cleanup
+                asked_to_end.set()
 
-            await serve(app, config, shutdown_trigger=signalled)
-        nursery.cancel_scope.cancel()
+        async with trio.open_nursery() as listener:
+            listener.start_soon(listen)
+            async with trio.open_nursery() as nursery:
+                app: Any = make_app(Service(nursery, results_dir))
+                await serve(app, config, shutdown_trigger=asked_to_end.wait)
+                nursery.cancel_scope.cancel()
+            listener.cancel_scope.cancel()
 
 
 if __name__ == "__main__":
