@@ -8,9 +8,9 @@ several rounds the median counts. `benchmarks/README.md` says what the columns m
 
 import argparse
 import json
-import shutil
 import statistics
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -34,14 +34,14 @@ def run_of(place: Place, tasks: int) -> dict[str, Any]:
         "environment": "bench_fake",
         "env_open_qps": {"bench_fake": 0},
         "task_concurrency": CONCURRENCY,
-        "results_dir": str(place.folder / "results"),
+        # a folder of its own, removed with the place: see `benchmarks.turns`
+        "results_dir": tempfile.mkdtemp(prefix="results-", dir=place.folder),
         "progress": "plain",
     }
     cost = place.measured("evaluate", **settings)
     kept = _sizes(Path(cost["run_dir"]))
     summary = place.measured("summary", run_dir=cost["run_dir"])
     again = place.measured("evaluate", **settings, reuse=True)
-    shutil.rmtree(place.folder / "results")
     return {
         **cost,
         "tasks": tasks,

@@ -4,7 +4,6 @@ The cases of a round follow each other on the same tree: the first executes it i
 the turns' own. It has just been written, so that it is in the memory of the kernel for all of them.
 """
 
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -43,7 +42,9 @@ Step = Callable[[Kept, Turn], Numbers]
 
 
 def _execute(kept: Kept, turn: Turn) -> Numbers:
-    shutil.rmtree(kept.folder, ignore_errors=True)
+    # out of the way, not removed: see `benchmarks.turns`
+    if kept.folder.exists():
+        kept.folder.rename(turn.folder / "earlier")
     kept.folder.mkdir()
     cost = turn.cost(command(kept.load, turn))
     return {**cost, **sizes(kept.run())}
@@ -56,7 +57,7 @@ def _reuse(kept: Kept, turn: Turn) -> Numbers:
     cost = turn.cost([*again, "--reuse", "r1"])
     made = kept.run().with_name("r2")
     told = {**cost, **sizes(made)}
-    shutil.rmtree(made)
+    made.rename(turn.folder / "reused")
     if asked := turn.server.stats()["requests"]:
         raise TurnFailed(f"{asked} tasks were executed again")
     return told

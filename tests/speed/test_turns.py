@@ -121,4 +121,3 @@ def test_a_work_has_an_empty_folder_and_a_server_of_its_own(rounds: Rounds) -> N
 
     assert [row.failed for row in rows] == [""] * 4
     assert {(row.numbers["there"], row.numbers["requests"]) for row in rows} == {(1, 0)}
-    assert not (rounds.place.folder / "turn").exists()
