@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from agentcompass.errors import StoreError
 from agentcompass.store.encode import NotPlain, decode, encode
@@ -31,7 +31,7 @@ class Disk:
         """Make `path`, which must not exist."""
         path.mkdir()
 
-    def write(self, file: int, data: bytes) -> None:
+    def write(self, file: int, data: bytes | bytearray) -> None:
         """Write all of `data` to an open file."""
         rest = memoryview(data)
         while rest:
@@ -44,6 +44,10 @@ class Disk:
     def truncate(self, file: int, size: int) -> None:
         """Cut an open file to `size` bytes."""
         os.ftruncate(file, size)
+
+    def link(self, source: Path, target: Path) -> None:
+        """Give a file a second name, which must not exist."""
+        os.link(source, target)
 
     def rename(self, source: Path, target: Path) -> None:
         """Move a file or folder; a file at `target` is replaced, a folder with content is not."""
@@ -95,11 +99,19 @@ def write_record(disk: Disk, path: Path, record: Any, *, sort_keys: bool = False
     replace_file(disk, path, data)
 
 
-def read_file(path: Path) -> bytes:
-    """The bytes of a regular file; raises `OSError`, never waits for the writer of a pipe."""
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+@contextmanager
+def open_regular(path: Path, *, buffering: int = -1) -> Iterator[BinaryIO]:
+    """A regular file to read; raises `OSError`, never waits for the writer of a pipe."""
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(number, "rb", buffering) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "is not a regular file")
+        yield file
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a regular file; raises as `open_regular` does."""
+    with open_regular(path, buffering=0) as file:
         return file.read()
 
 

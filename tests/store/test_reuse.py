@@ -1,5 +1,6 @@
 """Which earlier run is reused, what is found in it, and the copy that a new run makes."""
 
+import errno
 import hashlib
 import json
 import logging
@@ -337,6 +338,29 @@ def test_what_has_become_known_as_secret_is_masked_in_the_copy(runs: Runs) -> No
     )
 
 
+def test_records_in_which_nothing_changes_are_linked(runs: Runs) -> None:
+    """Fails where they are written anew, which costs most of what reusing a run costs."""
+    save(runs.make("old"))
+    _, second = take(runs, TaskHeader(task_id="t"))
+    attempt = second.task("t", "normal").attempt(1)
+    records = (second.task("t", "normal").index, attempt.checkpoint, attempt.result)
+    assert [path.stat().st_nlink for path in records] == [2, 2, 1]
+
+
+def test_a_record_that_cannot_be_linked_is_written(runs: Runs) -> None:
+    class Unlinked(Disk):
+        def link(self, source: Path, target: Path) -> None:
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+    save(runs.make("old"))
+    source = runs.find("t")
+    new = runs.make("new").layout
+    files = TaskTakeover(layout=new, redactor=Redactor(), disk=Unlinked())
+    files.take_over(TaskHeader(task_id="t"), source.attempts("t", [1], JUDGE), JUDGE)
+    assert only_task(new).is_published
+    assert new.task("t", "normal").index.stat().st_nlink == 1
+
+
 def test_artifacts_are_linked_and_outlive_their_source(runs: Runs) -> None:
     files = runs.make("old")
     files.save_task(TaskHeader(task_id="t"), {1: with_artifacts(files)}, "")
@@ -396,7 +420,7 @@ def test_a_result_that_a_crash_left_in_running_counts_as_finished(runs: Runs) ->
     assert only_task(new).state == "normal"
 
 
-def test_what_vanishes_while_it_is_copied_is_not_taken_over(
+def test_an_attempt_that_cannot_be_copied_is_not_taken_over(
     runs: Runs, caplog: pytest.LogCaptureFixture
 ) -> None:
     asked = request(execution=attempts(2))
@@ -404,10 +428,12 @@ def test_what_vanishes_while_it_is_copied_is_not_taken_over(
     header = TaskHeader(task_id="t", attempt_plan=AttemptPlan(k=2))
     for number in header.attempt_plan.numbers:
         files.save_attempt(header, number, result())
+    artifacts = files.layout.task("t", "running").attempt(2).artifacts
+    names = ["d" * 200] * ((4080 - len(str(artifacts))) // 201)
+    artifacts.joinpath(*names).mkdir(parents=True)
     source = runs.find(asked=asked)
     found = source.attempts("t", [1, 2], JUDGE)
-    found[2].layout.result.unlink()
-    new = runs.make("new", asked).layout
+    new = runs.make("n" * 240, asked).layout  # too long for the paths of these artifacts
     taken = TaskTakeover(layout=new, redactor=Redactor(), disk=Disk()).take_over(
         header, found, JUDGE
     )
