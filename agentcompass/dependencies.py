@@ -10,7 +10,6 @@ from importlib import metadata
 from importlib.util import find_spec
 
 import trio
-from packaging.requirements import InvalidRequirement, Requirement
 
 from agentcompass.deadlines import deadline
 from agentcompass.errors import DependencyMissing, ExecutionError
@@ -42,6 +41,8 @@ def missing(needs: Needs) -> list[str]:
 
 
 def _lacking(package: str) -> str:
+    from packaging.requirements import InvalidRequirement, Requirement  # most runs need none
+
     try:
         wanted = Requirement(package)
         here = metadata.version(wanted.name)

@@ -7,6 +7,7 @@ The settings are the keywords of `async_run_evaluation` or `async_summary`; the 
 is the cost as JSON.
 """
 
+import gc
 import json
 import resource
 import sys
@@ -41,6 +42,7 @@ def measure(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """
     probe, began = LoopProbe(), time.perf_counter()
     work = partial(WORK[name], **settings)
+    gc.freeze()  # as the command line does: what is imported is no garbage
     with probe.watching_collections():
         result = trio.run(_watched, work, probe, instruments=[probe])
     usage, io = resource.getrusage(resource.RUSAGE_SELF), _numbers(Path("/proc/self/io"))

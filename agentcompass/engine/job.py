@@ -142,6 +142,25 @@ class Job:
         return math.inf if limit is None else trio.current_time() + limit
 
 
+@attrs.define(eq=False)
+class Attempts:
+    """Attempts by task id and number: without a pair for each, since there may be many."""
+
+    _tasks: dict[int, set[str]] = attrs.field(factory=dict, init=False)
+
+    def add(self, attempt: tuple[str, int]) -> None:
+        """Take it in, once."""
+        task_id, number = attempt
+        self._tasks.setdefault(number, set()).add(task_id)
+
+    def __contains__(self, attempt: tuple[str, int]) -> bool:
+        task_id, number = attempt
+        return task_id in self._tasks.get(number, ())
+
+    def __len__(self) -> int:
+        return sum(map(len, self._tasks.values()))
+
+
 @attrs.define(kw_only=True, eq=False)
 class Run:
     """A job whose run directory is open.
@@ -160,7 +179,7 @@ class Run:
     source: ReuseSource | None = None
     taken_over: dict[str, TakenOver] = attrs.field(factory=dict)
     reused: int = 0
-    executed: set[tuple[str, int]] = attrs.field(factory=set)
+    executed: Attempts = attrs.field(factory=Attempts)
     resumed: set[tuple[str, int]] = attrs.field(factory=set)
     unsaved: list[str] = attrs.field(factory=list)
     said: set[str] = attrs.field(factory=set)

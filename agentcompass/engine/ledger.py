@@ -54,13 +54,9 @@ class Ledger:
         ]
         return "; ".join([*filter(None, [self.error]), *tasks]) or "no error"
 
-    def add_finished(self, taken_over: dict[str, TakenOver]) -> None:
-        """Count what earlier runs finished as if it had been run, and keep no more of it."""
-        for task in self.tasks:
-            taken = taken_over.get(task.task_id)
-            if taken is not None and taken.published:
-                self.observed[task.task_id] = observations(task, taken.kept)
-                del taken_over[task.task_id]
+    def add_finished(self, task: TaskSpec, taken: TakenOver) -> None:
+        """Count what an earlier run finished as if it had been run, and keep no more of it."""
+        self.observed[task.task_id] = observations(task, taken.kept)
 
     def conclude(self, run: Run, *, timed_out: bool) -> None:
         """Decide about the status of a run that came to its end, if only by its deadline."""

@@ -145,10 +145,7 @@ async def _run_tasks(run: Run, ledger: Ledger, run_task: RunTask) -> None:
     if request.execution.enable_analysis:
         log.debug("analysis is on, and no analyzer is known: nothing is analyzed")
     if run.source is not None:
-        try:
-            await take_over(run, run.source, ledger.tasks)
-        finally:
-            ledger.add_finished(run.taken_over)
+        await take_over(run, run.source, ledger)
     if ledger.pending:
         await _run_pending(run, ledger, run_task)
 

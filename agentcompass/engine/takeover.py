@@ -2,29 +2,96 @@
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import attrs
 import trio
 
 from agentcompass.engine.events import emit_run
 from agentcompass.engine.job import Run
+from agentcompass.engine.ledger import Ledger
 from agentcompass.engine.loading import judge_of
 from agentcompass.engine.observed import task_header
+from agentcompass.engine.reuse import Judge
 from agentcompass.errors import StoreError
-from agentcompass.records.attempt import TaskHeader, severity_of
+from agentcompass.records.attempt import severity_of
+from agentcompass.records.reuse import TakenOver
 from agentcompass.records.task import TaskSpec
 from agentcompass.store.reuse_source import ReuseSource
 
 # Tasks that one visit to a thread takes over: few enough that a deadline is soon noticed.
 _BATCH = 16
+# Such visits at once: a disk takes several syncs for the price of one, and the loop gets its turn.
+_AT_ONCE = 4
 _NAMED = 3  # older runs in a message
 
 log = logging.getLogger(__name__)
 
 
-async def take_over(run: Run, source: ReuseSource, tasks: Sequence[TaskSpec]) -> None:
-    """Fill `run.taken_over`, and say what was taken from where.
+@attrs.define(kw_only=True, eq=False)
+class _Takeover:
+    """Takes over batch after batch, and counts; `tasks` are those that earlier runs finished."""
+
+    run: Run
+    source: ReuseSource
+    ledger: Ledger
+    tasks: int = 0
+    attempts: int = 0
+    resumable: int = 0
+    severities: Counter[str] = attrs.field(factory=Counter)
+    _judge: Judge = attrs.field(init=False)
+
+    @_judge.default
+    def _judge_of_run(self) -> Judge:
+        return judge_of(self.run.job, self.run.contract)
+
+    async def take(self, batches: Iterable[Sequence[TaskSpec]]) -> None:
+        """Take over what there is of these tasks; raises `StoreError`."""
+        for batch in batches:
+            headers = [task_header(self.run.job, task) for task in batch]
+            taken: dict[str, TakenOver] = {}
+            try:
+                await self.run.store.take_over(self.source, headers, self._judge, taken)
+            finally:
+                for task in batch:
+                    if task.task_id in taken:
+                        self._keep(task, taken[task.task_id])
+
+    def _keep(self, task: TaskSpec, taken: TakenOver) -> None:
+        self.attempts += len(taken.kept)
+        self.resumable += len(taken.resumable)
+        if not taken.published:
+            self.run.taken_over[task.task_id] = taken
+            return
+        self.ledger.add_finished(task, taken)
+        self.tasks += 1
+        if severity := severity_of(taken.kept):
+            self.severities[severity] += 1
+
+    def tell(self) -> None:
+        """Say it, and put it on record."""
+        self.run.reused = self.attempts
+        log.info(
+            "reused from run %s: %d finished attempts, and the work of %d to be scored",
+            self.source.origin.run_id,
+            self.attempts,
+            self.resumable,
+        )
+        emit_run(
+            self.run,
+            "reuse_loaded",
+            reused_tasks=self.tasks,
+            tasks_to_run=len(self.ledger.tasks) - self.tasks,
+            reused_severity_counts=self.severities,
+            reused_attempts=self.attempts,
+            resumable_attempts=self.resumable,
+        )
+
+
+async def take_over(run: Run, source: ReuseSource, ledger: Ledger) -> None:
+    """Count in `ledger` what is finished, keep in `run.taken_over` what goes on; say what and
+    from where.
 
     Raises `StoreError` where something cannot be copied: better no run than one that executes
     again, and pays for, what is done.
@@ -37,23 +104,27 @@ async def take_over(run: Run, source: ReuseSource, tasks: Sequence[TaskSpec]) ->
         log.info("there is no earlier run to reuse: every task is executed")
         return
     await run.store.update_run_info(reused_from=source.origin)
-    judge = judge_of(run.job, run.contract)
+    takeover = _Takeover(run=run, source=source, ledger=ledger)
+    try:
+        await _take_all(takeover, ledger.tasks)
+    finally:
+        takeover.tell()  # also of what came before a fault or a deadline
+
+
+async def _take_all(takeover: _Takeover, tasks: Sequence[TaskSpec]) -> None:
+    batches = (tasks[first : first + _BATCH] for first in range(0, len(tasks), _BATCH))
     faults: list[StoreError] = []
 
-    async def take(batch: Sequence[TaskHeader]) -> None:
+    async def take() -> None:
         try:
-            await run.store.take_over(source, batch, judge, run.taken_over)
+            await takeover.take(batches)
         except StoreError as error:  # one of them, and in no group, is what people can read
             faults.append(error)
             nursery.cancel_scope.cancel()
 
-    try:
-        async with trio.open_nursery() as nursery:
-            for first in range(0, len(tasks), _BATCH):
-                batch = [task_header(run.job, task) for task in tasks[first : first + _BATCH]]
-                nursery.start_soon(take, batch)
-    finally:
-        _tell(run, source, len(tasks))  # also of what came before a fault or a deadline
+    async with trio.open_nursery() as nursery:
+        for _ in range(_AT_ONCE):
+            nursery.start_soon(take)
     if faults:
         raise faults[0]
 
@@ -63,35 +134,13 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _tell(run: Run, source: ReuseSource, total: int) -> None:
-    found = run.taken_over.values()
-    run.reused = kept = sum(len(taken.kept) for taken in found)
-    resumable = sum(len(taken.resumable) for taken in found)
-    done = [taken for taken in found if taken.published]
-    log.info(
-        "reused from run %s: %d finished attempts, and the work of %d to be scored",
-        source.origin.run_id,
-        kept,
-        resumable,
-    )
-    emit_run(
-        run,
-        "reuse_loaded",
-        reused_tasks=len(done),
-        tasks_to_run=total - len(done),
-        reused_severity_counts=Counter(s for taken in done if (s := severity_of(taken.kept))),
-        reused_attempts=kept,
-        resumable_attempts=resumable,
-    )
-
-
 def reuse_record(run: Run) -> dict[str, Any]:
     """What run_info.json says of a run that reused another, and of where its attempts are from."""
     if run.source is None or not run.source.runs:
         return {}
     counts = {
         "reused": run.reused,
-        "resumed": len(run.resumed - run.executed),
+        "resumed": sum(attempt not in run.executed for attempt in run.resumed),
         "executed": len(run.executed),
     }
     return {"reused_from": run.source.origin, "reuse_counts": counts}

@@ -34,8 +34,8 @@ _BELOW_HOME = {"PYENV_ROOT": ".pyenv", "RUSTUP_HOME": ".rustup", "RBENV_ROOT": "
 _LOCALE = ("LANG", "LC_ALL", "LC_CTYPE")
 
 
-def base_variables(root: Path, host: Mapping[str, str], pass_env: Sequence[str]) -> dict[str, str]:
-    """The variables of every command of a session in `root`, before the task's own.
+def host_variables(host: Mapping[str, str], pass_env: Sequence[str]) -> dict[str, str]:
+    """The variables of every command that are the host's own. Blocking.
 
     `pass_env` names further host variables; one that the host does not have stays unset.
     """
@@ -48,11 +48,11 @@ def base_variables(root: Path, host: Mapping[str, str], pass_env: Sequence[str])
         # os.access is false, and never an error, where the home may not be looked into.
         if name not in variables and default is not None and os.access(default, os.R_OK | os.X_OK):
             variables[name] = str(default)
-    return variables | _folder_variables(root)
+    return variables
 
 
-def _folder_variables(root: Path) -> dict[str, str]:
-    """Where a session's folders are: what Harbor has at /app, /tests, /logs and /solution."""
+def folder_variables(root: Path) -> dict[str, str]:
+    """Where the folders of a session are that Harbor has at /app, /tests, /logs and /solution."""
     return {
         "APP_DIR": str(root / "app"),
         "TESTS_DIR": str(root / "tests"),

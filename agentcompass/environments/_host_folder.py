@@ -4,7 +4,11 @@ import os
 import shutil
 import subprocess
 import tempfile
+from functools import cache
 from pathlib import Path
+
+import attrs
+import trio
 
 from agentcompass.errors import EnvironmentFailed
 
@@ -21,18 +25,58 @@ _PARTS = (
 )
 
 
+@attrs.define(eq=False)
+class SessionFolder:
+    """A folder that is made when it is first needed: many tasks only ask a model, and need none.
+
+    `workdir` is relative to its app/; `is_made` says whether there is, or was, such a folder.
+    """
+
+    root: Path
+    workdir: str
+    is_made: bool = attrs.field(default=False, init=False)
+    _is_gone: bool = attrs.field(default=False, init=False)
+    _lock: trio.Lock = attrs.field(factory=trio.Lock, init=False)
+
+    async def ready(self) -> None:
+        """Return with the folder made; raises `EnvironmentFailed` where it cannot be, any more."""
+        async with self._lock:
+            if self._is_gone:
+                raise EnvironmentFailed("the session is closed")
+            if not self.is_made:
+                await trio.to_thread.run_sync(make_folder, self.root, self.workdir)
+                self.is_made = True
+
+    async def remove(self) -> None:
+        """Remove it; goes on behind the scenes where the time for it runs out."""
+        async with self._lock:
+            self._is_gone = True
+            if self.is_made:
+                await trio.to_thread.run_sync(remove_folder, self.root, abandon_on_cancel=True)
+
+
 def folders_begin_with(owner: str) -> str:
     """How the path of every folder that is made for `owner` begins. Blocking."""
-    return f"{os.path.realpath(tempfile.gettempdir())}/{PREFIX}{owner}-"
+    return f"{_real(tempfile.gettempdir())}/{PREFIX}{owner}-"
 
 
-def make_folder(workdir: str, *, owner: str = "") -> Path:
-    """A new folder, readable by this user alone; `workdir` is relative to its app/. Blocking.
+def root_of(token: str, *, owner: str = "") -> Path:
+    """The path of a session's folder: short, since that of a socket in it has to be."""
+    return Path(folders_begin_with(owner) + token[:8])
+
+
+@cache
+def _real(folder: str) -> str:
+    return os.path.realpath(folder)
+
+
+def make_folder(root: Path, workdir: str) -> None:
+    """Make a folder, readable by this user alone; `workdir` is relative to its app/. Blocking.
 
     Raises `EnvironmentFailed` where there is no room for it, and leaves nothing then.
     """
     try:
-        root = Path(os.path.realpath(tempfile.mkdtemp(prefix=f"{PREFIX}{owner}-")))
+        root.mkdir(mode=0o700)
     except OSError as error:
         raise EnvironmentFailed(f"no folder for a session can be made: {error}") from error
     try:
@@ -41,7 +85,6 @@ def make_folder(workdir: str, *, owner: str = "") -> Path:
     except OSError as error:
         shutil.rmtree(root, ignore_errors=True)
         raise EnvironmentFailed(f"the folder of a session cannot be made: {error}") from error
-    return root
 
 
 def remove_folder(root: Path) -> None:

@@ -12,7 +12,7 @@ import trio
 from trio.from_thread import check_cancelled
 
 from agentcompass.environments._copy import copy, read_file, write_file
-from agentcompass.environments._host_folder import remove_folder
+from agentcompass.environments._host_folder import SessionFolder
 from agentcompass.environments._host_shell import HostShell
 from agentcompass.environments._launch import encode, encode_env, make_launch
 from agentcompass.environments._task_paths import TaskPaths
@@ -33,6 +33,7 @@ log = logging.getLogger(__name__)
 class HostSession:
     """See `protocols.Session`. `env` is what every command gets, `marks` what none can change."""
 
+    folder: SessionFolder
     paths: TaskPaths
     shell: HostShell
     program: str
@@ -61,6 +62,7 @@ class HostSession:
     ) -> ExecResult:
         """Run a command as the current user; no other one can be given."""
         check_user(user)
+        await self.folder.ready()
         folder = self.paths.locate(cwd or ".")
         launch = make_launch(
             command,
@@ -78,7 +80,7 @@ class HostSession:
                 raise EnvironmentFailed(f"{str(source)!r} is not there to be uploaded")
             copy(source, self.paths.writable(target), check_cancelled)
 
-        await _in_thread(f"upload to {target!r}", work)
+        await self._in_thread(f"upload to {target!r}", work)
 
     async def download(
         self,
@@ -96,7 +98,7 @@ class HostSession:
                 raise _Missing(f"there is no {source!r}")
             return copy(located, target, check_cancelled, exclude=exclude, limits=limits)
 
-        return await _in_thread(f"download of {source!r}", work)
+        return await self._in_thread(f"download of {source!r}", work)
 
     async def read(self, path: str) -> bytes:
         """The bytes of one file, of the session or of the host."""
@@ -107,11 +109,11 @@ class HostSession:
             except (FileNotFoundError, NotADirectoryError) as error:
                 raise _Missing(f"there is no {path!r}") from error
 
-        return await _in_thread(f"read of {path!r}", work)
+        return await self._in_thread(f"read of {path!r}", work)
 
     async def write(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
         """Write one file of the session, at once: a reader sees the old one or the new one."""
-        await _in_thread(
+        await self._in_thread(
             f"write of {path!r}", lambda: write_file(self.paths.writable(path), data, mode)
         )
 
@@ -127,31 +129,28 @@ class HostSession:
         try:
             await self.shell.aclose()
         finally:
-            if self.keep:
+            if not self.keep:
+                await self.folder.remove()
+            elif self.folder.is_made:
                 log.info("kept session folder %s", self.paths.root)
-            else:
-                # Goes on behind the scenes where the time for it runs out.
-                await trio.to_thread.run_sync(
-                    remove_folder, self.paths.root, abandon_on_cancel=True
-                )
+
+    async def _in_thread(self, what: str, work: Callable[[], T]) -> T:
+        await self.folder.ready()
+        try:
+            return await trio.to_thread.run_sync(work)
+        except _Missing:
+            raise
+        except (OSError, ValueError) as error:
+            raise EnvironmentFailed(f"{what} failed: {error}") from error
 
 
 class _Missing(FileNotFoundError):
     """What was asked for is not there, as against what vanished under way."""
 
 
-async def _in_thread(what: str, work: Callable[[], T]) -> T:
-    try:
-        return await trio.to_thread.run_sync(work)
-    except _Missing:
-        raise
-    except (OSError, ValueError) as error:
-        raise EnvironmentFailed(f"{what} failed: {error}") from error
-
-
 def check_user(user: str | None) -> None:
     """Raise `EnvironmentFailed` for any user but the one that this process runs as."""
-    if not user:  # every command asks, and few name one
+    if not user:
         return
     own = os.getuid()
     try:

@@ -8,7 +8,6 @@ import tempfile
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,8 +15,8 @@ import attrs
 import trio
 
 from agentcompass.environments._guard import guarded
-from agentcompass.environments._host_env import base_variables
-from agentcompass.environments._host_folder import folders_begin_with, make_folder
+from agentcompass.environments._host_env import folder_variables, host_variables
+from agentcompass.environments._host_folder import SessionFolder, folders_begin_with, root_of
 from agentcompass.environments._host_session import HostSession, check_user
 from agentcompass.environments._host_shell import HostShell
 from agentcompass.environments._procfs import GUARD, RUN, SESSION, ProcessTable
@@ -91,6 +90,8 @@ class HostProcess:
         self.sandbox_start_timeout: float | None = config.sandbox_start_timeout or None
         self.operation_timeout: float | None = config.operation_timeout or None
         self._table = ProcessTable()
+        self._program = _shell() or "/bin/sh"
+        self._variables = host_variables(os.environ, config.pass_env)
         self._owner = _new_owner()
 
     async def preflight(self) -> None:
@@ -110,12 +111,12 @@ class HostProcess:
             yield
 
     async def open(self, request: SessionRequest) -> HostSession:
-        """Make the session's folder; nothing is started until a command is."""
+        """A session whose folder is made, and whose processes are started, when they are needed."""
         plan = request.plan
         workdir = _checked_workdir(plan)
         owner = self._owner
-        root = await trio.to_thread.run_sync(partial(make_folder, workdir, owner=owner))
         token = uuid.uuid4().hex
+        root = root_of(token, owner=owner)
         shell = HostShell(
             token=token,
             folder=str(root),
@@ -125,10 +126,11 @@ class HostProcess:
             table=self._table,
         )
         return HostSession(
+            folder=SessionFolder(root, workdir),
             paths=TaskPaths(root, root / "app" / workdir),
             shell=shell,
-            program=_shell() or "/bin/sh",
-            env=base_variables(root, os.environ, self.config.pass_env) | dict(plan.env_variables),
+            program=self._program,
+            env={**self._variables, **folder_variables(root), **plan.env_variables},
             marks={RUN: request.run_id, GUARD: owner, SESSION: token},
             keep=request.keep,
         )

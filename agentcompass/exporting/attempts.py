@@ -28,7 +28,7 @@ class Source:
     def info(self) -> RunInfo:
         """run_info.json; raises `UsageError` for what is no run."""
         try:
-            return read_run_info(self.directory)
+            return read_run_info(self.directory, plans=False)
         except StoreError as error:
             raise UsageError(str(error)) from error
 

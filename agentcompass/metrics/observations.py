@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Literal
 
 import attrs
@@ -40,14 +41,23 @@ def observed(
     task_id: str, category: str | None, results: Mapping[int, AttemptResult]
 ) -> TaskObservations:
     """What the finished attempts of a task, by number, observed."""
-    return TaskObservations(
-        task_id=task_id,
-        category=category,
-        attempts={
-            number: AttemptObservation(metrics=result.metrics, severity=result.severity)
-            for number, result in results.items()
-        },
+    found = [
+        _alike(number, result.severity, tuple(result.metrics), *result.metrics.values())
+        for number, result in results.items()
+    ]
+    attempts = (
+        found[0] if len(found) == 1 else {n: one for each in found for n, one in each.items()}
     )
+    return TaskObservations(task_id=task_id, category=category, attempts=attempts)
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _alike(
+    number: int, severity: Severity | Literal[""], names: tuple[str, ...], *values: bool | float
+) -> Mapping[int, AttemptObservation]:
+    """One attempt, the same object for all that came out alike: most of many tasks did."""
+    metrics = dict(zip(names, values, strict=True))
+    return {number: AttemptObservation(metrics=metrics, severity=severity)}
 
 
 def check_metrics(

@@ -9,9 +9,23 @@ from agentcompass.store.redact import Redactor
 
 # The `extra` of a record that the display or the result tells in its own way.
 FILE_ONLY = {"file_only": True}
+# That of a record which stands for many of one line each: logging takes time for every record.
+EVERY_LINE = {"every_line": True}
 
 # In a launch the request that makes a record; the tasks and threads of the request inherit it.
 REQUEST: ContextVar[str | None] = ContextVar("agentcompass_request", default=None)
+
+
+def headed(head: str, record: logging.LogRecord) -> str:
+    """The message with a head before it, or before each of its lines (`EVERY_LINE`)."""
+    if not getattr(record, "every_line", False):
+        return head + record.message
+    return "\n".join(head + line for line in record.message.splitlines())
+
+
+class _Form(logging.Formatter):
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return headed(f"{record.levelname} {record.name} ", record)
 
 
 class _SayHandler(logging.Handler):
@@ -19,7 +33,7 @@ class _SayHandler(logging.Handler):
         super().__init__()
         self._say = say
         self._redactor = redactor
-        self.setFormatter(logging.Formatter("%(levelname)s %(name)s %(message)s"))
+        self.setFormatter(_Form())
 
     def emit(self, record: logging.LogRecord) -> None:
         try:

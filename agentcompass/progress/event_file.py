@@ -37,7 +37,9 @@ class EventFile:
 
     def append(self, events: Sequence[ProgressEvent]) -> None:
         """Write events in order and make them durable; what fails is counted, and never raises."""
-        lines = b"".join(map(self._line, events))
+        lines = bytearray()
+        for event in events:  # one at a time: many texts at once leave each thread a larger heap
+            lines += self._line(event)
         try:
             if self._file is None:
                 self._file = open_for_append(self.path, self.disk)

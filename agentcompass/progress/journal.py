@@ -14,6 +14,7 @@ import trio
 
 from agentcompass.deadlines import CleanupClock, cleanup
 from agentcompass.errors import StoreError
+from agentcompass.progress.console import EVERY_LINE
 from agentcompass.progress.event_file import EventFile
 from agentcompass.progress.tracker import Tracker
 from agentcompass.records.progress import ProgressEvent, ProgressSnapshot
@@ -114,8 +115,8 @@ class Journal:
 
     def _write(self, events: Sequence[ProgressEvent]) -> None:
         if log.isEnabledFor(logging.DEBUG):
-            for event in events:  # here, since a log is a file, and the loop waits for no disk
-                log.debug("%s", in_words(event))
+            # Here, since a log is a file, and the loop waits for no disk.
+            log.debug("%s", "\n".join(map(in_words, events)), extra=EVERY_LINE)
         self.events.append(events)
 
     def _replace_snapshot(self, snapshot: ProgressSnapshot) -> None:

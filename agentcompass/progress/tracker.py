@@ -97,18 +97,21 @@ class Tracker:
         self._touch(event)
 
     def _on_phase_changed(self, event: ProgressEvent) -> None:
-        self._touch(event, details=event.payload)
+        self._touch(event, event.payload)
 
-    def _touch(self, event: ProgressEvent, **changes: Any) -> None:
+    def _touch(self, event: ProgressEvent, details: Mapping[str, Any] | None = None) -> None:
         """Of attempts at the same time, a task shows the one that was heard of last."""
         task = self._active.get(event.task_id or "")
         if task is None or event.task_id is None:
             return
-        if event.phase is not None:
-            changes["phase"] = event.phase
-        if event.attempt is not None:
-            changes["attempt"] = event.attempt
-        self._move(event.task_id, attrs.evolve(task, updated_at=event.timestamp, **changes))
+        changed = ActiveTask(  # not by `evolve`, which takes as long as all the rest
+            category=task.category,
+            phase=task.phase if event.phase is None else event.phase,
+            attempt=task.attempt if event.attempt is None else event.attempt,
+            updated_at=event.timestamp,
+            details=task.details if details is None else details,
+        )
+        self._move(event.task_id, changed)
 
     def _on_partial_saved(self, event: ProgressEvent) -> None:
         self._counts["partials_saved"] += 1

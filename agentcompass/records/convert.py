@@ -41,8 +41,13 @@ def _float(value: Any, _type: Any) -> float:
     return float(value)
 
 
+_SOUND = frozenset({str, bool, int, type(None)})  # most of a record: no need to ask what it is
+
+
 def finite(value: Any) -> Any:
     """`value` itself; `ValueError` where it holds a number that JSON cannot carry."""
+    if type(value) in _SOUND:
+        return value
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"expected a finite number, got {value}")
     if isinstance(value, Mapping):

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, Literal
 
 import attrs
@@ -123,11 +124,13 @@ def _declare(metric: str, kind: Kind, *, primary: bool = False, **display: Any) 
     return MetricSpec(kind=kind, primary=primary, display=shown)
 
 
+@cache
 def binary_contract() -> MetricContract:
     """A benchmark whose tasks are solved or not: `correct`."""
     return MetricContract(specs={"correct": _declare("correct", "binary_success", primary=True)})
 
 
+@cache
 def scalar_contract() -> MetricContract:
     """A benchmark whose tasks earn a number: `score`."""
     return MetricContract(specs={"score": _declare("score", "scalar", primary=True)})

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from agentcompass.errors import StoreError
 from agentcompass.store.encode import NotPlain, decode, encode
@@ -31,7 +31,7 @@ class Disk:
         """Make `path`, which must not exist."""
         path.mkdir()
 
-    def write(self, file: int, data: bytes) -> None:
+    def write(self, file: int, data: bytes | bytearray) -> None:
         """Write all of `data` to an open file."""
         rest = memoryview(data)
         while rest:
@@ -71,19 +71,6 @@ def replace_file(disk: Disk, path: Path, data: bytes | Iterable[bytes]) -> None:
             raise
 
 
-def keep_file(disk: Disk, path: Path, data: bytes, *, source: Path) -> None:
-    """Make `data` the content of the new file `path`: a second name of `source` if it holds that.
-
-    Only for what is replaced and never changed, since a change would be one of both files. Raises
-    as `replace_file`.
-    """
-    with suppress(OSError):  # another file system, one without links, or a source that is gone
-        if read_file(source) == data:
-            disk.link(source, path)
-            return
-    replace_file(disk, path, data)
-
-
 def _write_new(disk: Disk, path: Path, data: bytes | Iterable[bytes]) -> None:
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
@@ -112,11 +99,19 @@ def write_record(disk: Disk, path: Path, record: Any, *, sort_keys: bool = False
     replace_file(disk, path, data)
 
 
-def read_file(path: Path) -> bytes:
-    """The bytes of a regular file; raises `OSError`, never waits for the writer of a pipe."""
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+@contextmanager
+def open_regular(path: Path, *, buffering: int = -1) -> Iterator[BinaryIO]:
+    """A regular file to read; raises `OSError`, never waits for the writer of a pipe."""
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(number, "rb", buffering) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "is not a regular file")
+        yield file
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a regular file; raises as `open_regular` does."""
+    with open_regular(path, buffering=0) as file:
         return file.read()
 
 

@@ -1,9 +1,9 @@
 """What one earlier run holds of each attempt; everything blocks, nothing is written."""
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import attrs
 
@@ -14,8 +14,15 @@ from agentcompass.records.request import AttemptPlan
 from agentcompass.records.reuse import EarlierAttempt, Judgement, Verdict
 from agentcompass.records.run_info import RUN_INFO_SCHEMA, RunInfo
 from agentcompass.store.atomic import named_errors, read_file
-from agentcompass.store.layout import AttemptLayout, RunLayout, TaskLayout, task_folder
-from agentcompass.store.reading import read_index, read_result, read_run_info
+from agentcompass.store.layout import (
+    STATES,
+    AttemptLayout,
+    RunLayout,
+    State,
+    TaskLayout,
+    task_folder,
+)
+from agentcompass.store.reading import as_result, read_index, read_result_record, read_run_info
 
 _EVALUATION = f'"{EVALUATION_SCHEMA}"'.encode()
 _ANY_EVALUATION = b'"agentcompass.evaluation_checkpoint.'
@@ -41,24 +48,28 @@ class Judge(Protocol):
 
 @attrs.frozen(kw_only=True)
 class Stored:
-    """One attempt of an earlier run, and what is to be done with it."""
+    """One attempt of an earlier run, and what is to be done with it.
+
+    `record` is what `result` was read from; None where there is none.
+    """
 
     layout: AttemptLayout
     run: "EarlierRun"
     verdict: Verdict
     result: AttemptResult | None
+    record: dict[str, Any] | None
 
 
 @attrs.frozen(kw_only=True)
 class EarlierRun:
-    """A run directory to read from, with the folders of its tasks by name.
+    """A run directory to read from, with the states in which there is a folder of each name.
 
     `said` is what needs no second word.
     """
 
     layout: RunLayout
     info: RunInfo
-    folders: Mapping[str, Sequence[Path]]
+    folders: Mapping[str, tuple[State | None, ...]]
     said: set[str] = attrs.field(factory=set)
 
     def attempts(self, task_id: str, judge: Judge) -> Iterator[tuple[int, Stored]]:
@@ -80,11 +91,12 @@ class EarlierRun:
             log.warning("%s", text)
 
     def _layouts(self, task_id: str) -> Iterator[tuple[int, AttemptLayout]]:
-        folders = self.folders.get(task_folder(task_id), ())
-        if len(folders) > 1:
-            raise RecordCorrupt(f"{folders[0].name} is there in several states")
-        for folder in folders:
-            task = TaskLayout(folder)
+        name = task_folder(task_id)
+        states = self.folders.get(name, ())
+        if len(states) > 1:
+            raise RecordCorrupt(f"{name} is there in several states")
+        for state in states:
+            task = TaskLayout(self.layout.folder(name, state))
             with named_errors(task.index):
                 if not task.index.exists():
                     continue  # a crash came before anything was saved
@@ -94,7 +106,8 @@ class EarlierRun:
             yield from ((number, task.attempt(number)) for number in numbers)
 
     def _stored(self, layout: AttemptLayout, judge: Judge, name: str) -> Stored:
-        result = read_result(layout)
+        record = read_result_record(layout)
+        result = None if record is None else as_result(record, layout)
         found = EarlierAttempt(
             result=result,
             has_checkpoint=_has_saved_work(layout),
@@ -103,17 +116,20 @@ class EarlierRun:
         judgement = judge.judge(found)
         if judgement.reason:
             log.debug("%s of run %s: %s", name, self.info.run_id, judgement)
-        return Stored(layout=layout, run=self, verdict=judgement.verdict, result=result)
+        return Stored(
+            layout=layout, run=self, verdict=judgement.verdict, result=result, record=record
+        )
 
 
 def open_earlier_run(directory: Path) -> EarlierRun:
     """The run in `directory`; raises `StoreError` where it is none, or none that can be read."""
     layout = RunLayout(directory)
-    folders: dict[str, list[Path]] = {}
-    info = read_run_info(directory)
+    folders: dict[str, tuple[State | None, ...]] = {}
+    alone: Mapping[State | None, tuple[State | None, ...]] = {s: (s,) for s in (None, *STATES)}
+    info = read_run_info(directory, plans=False)
     with named_errors(layout.details):
-        for _, path in layout.task_folders():
-            folders.setdefault(path.name, []).append(path)
+        for state, name in layout.task_names():
+            folders[name] = (*folders[name], state) if name in folders else alone[state]
     return EarlierRun(layout=layout, info=info, folders=folders)
 
 

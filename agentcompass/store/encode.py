@@ -24,6 +24,7 @@ DEEPEST = 200
 _LONGEST_PATH = 120  # characters of it in a message
 _MOST_DIGITS = 4300  # what Python reads and writes in decimal
 _MOST_BITS = int(_MOST_DIGITS * math.log2(10))
+_PLAIN = frozenset({str, bool, type(None)})  # most of what a record holds needs no further look
 
 
 class NotPlain(StoreError):
@@ -55,7 +56,7 @@ def plain(value: Any, *, depth: int = 0) -> Any:
 
 def _plain(value: Any, depth: int) -> Any:
     kind = type(value)
-    if kind is str or kind is bool or value is None:
+    if kind in _PLAIN:
         return value
     if kind is int:
         return _readable(value)
@@ -74,7 +75,8 @@ def _mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
     done = {}
     for key, item in value.items():
         try:
-            done[key if type(key) is str else key_text(key)] = _plain(item, depth + 1)
+            name = key if type(key) is str else key_text(key)
+            done[name] = item if type(item) in _PLAIN else _plain(item, depth + 1)
         except NotPlain as error:
             raise error.below(key) from None
     if len(done) < len(value):

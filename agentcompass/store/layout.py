@@ -16,6 +16,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -42,6 +43,7 @@ def sanitized(text: str) -> str:
     return _ODD.sub("_", text)
 
 
+@lru_cache(maxsize=1024)
 def task_folder(task_id: str) -> str:
     """The folder name of a task: a readable part, and the hash that keeps ids apart.
 
@@ -74,42 +76,46 @@ class AttemptLayout:
 
     directory: Path
 
-    @property
+    @cached_property
     def result(self) -> Path:
         """What became of the attempt."""
         return self.directory / "result.json"
 
-    @property
+    @cached_property
     def checkpoint(self) -> Path:
         """What a later run can go on from."""
         return self.directory / "checkpoint.json"
 
-    @property
+    @cached_property
     def exchanges(self) -> Path:
         """The calls of the model, where they are recorded; of every execution."""
         return self.directory / "exchanges.jsonl"
 
-    @property
+    @cached_property
     def artifacts(self) -> Path:
         """What was collected from the sandbox."""
         return self.directory / "artifacts"
 
-    @property
+    @cached_property
     def atif(self) -> Path:
         """The agent's trajectory as other tools read it, among what was collected."""
         return self.artifacts / "trajectory.atif.json"
 
-    @property
+    @cached_property
     def retries(self) -> Path:
         """What earlier executions of the attempt left."""
         return self.directory / "retries"
 
     def records(self) -> list[Path]:
         """Every record of the attempt that exists, the earlier ones too; no artifact."""
-        found = [path for path in (self.result, self.checkpoint) if path.exists()]
-        if self.retries.is_dir():
-            found += [*self.retries.glob("*.json"), *self.retries.glob("*/*.json")]
-        return found
+        own = [path for path in (self.result, self.checkpoint) if path.exists()]
+        return own + self.earlier_records()
+
+    def earlier_records(self) -> list[Path]:
+        """Every record of what was retried or executed again."""
+        if not self.retries.is_dir():
+            return []
+        return [*self.retries.glob("*.json"), *self.retries.glob("*/*.json")]
 
 
 @attrs.frozen
@@ -118,7 +124,7 @@ class TaskLayout:
 
     directory: Path
 
-    @property
+    @cached_property
     def index(self) -> Path:
         """Which attempts there are, and what they share."""
         return self.directory / "task.json"
@@ -181,25 +187,32 @@ class RunLayout:
 
     def task(self, task_id: str, state: State) -> TaskLayout:
         """The files of a task in `state`."""
-        return TaskLayout(self.details / state / task_folder(task_id))
+        return TaskLayout(self.directory.joinpath("details", state, task_folder(task_id)))
 
     def task_folders(self) -> Iterator[tuple[State | None, Path]]:
         """Every folder of a task with its state, by name; blocking.
 
         The state is None for the older `details/<task>`. Links are passed over.
         """
-        for entry in _folders(self.details):
-            if entry.name not in STATES:
-                yield None, entry
+        for state, name in self.task_names():
+            yield state, self.folder(name, state)
+
+    def task_names(self) -> Iterator[tuple[State | None, str]]:
+        """The same, each folder by its name."""
+        yield from ((None, name) for name in _folders(self.details) if name not in STATES)
         for state in STATES:
-            for entry in _folders(self.details / state):
-                yield state, entry
+            yield from ((state, name) for name in _folders(self.details / state))
+
+    def folder(self, name: str, state: State | None) -> Path:
+        """The folder of that name; without a state it is one of the older layout."""
+        return self.details / name if state is None else self.details / state / name
 
 
-def _folders(path: Path) -> list[Path]:
+def _folders(path: Path) -> list[str]:
     if not path.is_dir() or path.is_symlink():
         return []
-    return sorted(entry for entry in path.iterdir() if entry.is_dir() and not entry.is_symlink())
+    with os.scandir(path) as entries:
+        return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
 
 
 def retry_file(task_id: str, attempt: int, retry: int, stage: str) -> str:

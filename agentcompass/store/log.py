@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
+from agentcompass.progress.console import headed
 from agentcompass.store.atomic import named_errors
 from agentcompass.store.host_logging import PACKAGE, RunHandler, listening
 from agentcompass.store.redact import Redactor
@@ -94,7 +95,7 @@ class _Form(logging.Formatter):
     def formatMessage(self, record: logging.LogRecord) -> str:
         name = record.name.removeprefix(f"{PACKAGE}.")
         moment = self.formatTime(record, "%H:%M:%S")
-        return f"{moment} {record.levelname:<8} {name:<36} {record.message}"
+        return headed(f"{moment} {record.levelname:<8} {name:<36} ", record)
 
 
 def _day_record(now: dt.datetime) -> logging.LogRecord:

@@ -3,12 +3,17 @@
 import hashlib
 import os
 import platform
+from functools import lru_cache
 from pathlib import Path
 
 
 def this_process() -> str:
     """This process as `host/pid/machine.boot.namespace.ticks`, which no later one is given."""
-    pid = os.getpid()
+    return _name(os.getpid())  # which a fork has of its own
+
+
+@lru_cache(maxsize=1)
+def _name(pid: int) -> str:
     return f"{platform.node()}/{pid}/{_where()}.{_ticks(pid)}"
 
 

@@ -8,8 +8,6 @@ not of the plans so far: else the last time might come just before the end, and 
 
 import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 import attrs
@@ -41,8 +39,9 @@ class Provenance:
     redactor: Redactor
     started_at: str = attrs.field(init=False)
     _fields: dict[str, Any] = attrs.field(factory=dict, init=False)
-    # As text, each once: this takes little memory, and writing it holds up nothing.
-    _plans: dict[tuple[str, int], bytes] = attrs.field(factory=dict, init=False)
+    # By attempt and task, as text, each once: this takes little memory, and writing it holds up
+    # nothing.
+    _plans: dict[int, dict[str, bytes]] = attrs.field(factory=dict, init=False)
     _texts: dict[bytes, bytes] = attrs.field(factory=dict, init=False)
     _written_plans: int = attrs.field(default=0, init=False)
 
@@ -54,7 +53,7 @@ class Provenance:
         """Note what an attempt resolved to use."""
         text = dump(self.redactor.record(plain(plan)), sort_keys=True).strip()
         text = text.replace(b"\n", _PLAN_INDENT)
-        self._plans[task_id, attempt] = self._texts.setdefault(text, text)
+        self._plans.setdefault(attempt, {})[task_id] = self._texts.setdefault(text, text)
 
     @started_at.default
     def _now(self) -> str:
@@ -64,11 +63,15 @@ class Provenance:
     def is_due(self) -> bool:
         """Whether the plans have doubled since the last `snapshot`, and half the tasks have one."""
         tasks = len(self._fields.get("task_ids") or ())
-        return len(self._plans) > max(2 * self._written_plans, tasks // 2)
+        return self._number_of_plans > max(2 * self._written_plans, tasks // 2)
+
+    @property
+    def _number_of_plans(self) -> int:
+        return sum(map(len, self._plans.values()))
 
     def snapshot(self) -> "Snapshot":
         """What run_info.json says now, to be put into words later and elsewhere."""
-        self._written_plans = len(self._plans)
+        self._written_plans = self._number_of_plans
         fields = {
             "schema_version": RUN_INFO_SCHEMA,
             "run_id": self.run_id,
@@ -76,7 +79,7 @@ class Provenance:
             "request": self.request,
             **{name: value for name, value in self._fields.items() if value is not None},
         }
-        return Snapshot(fields, dict(self._plans))
+        return Snapshot(fields, {attempt: dict(plans) for attempt, plans in self._plans.items()})
 
     def params(self) -> dict[str, Any]:
         """params.json: of each section what metrics and summaries need."""
@@ -93,10 +96,10 @@ class Provenance:
 
 @attrs.frozen
 class Snapshot:
-    """The fields of run_info.json, and the plans as text."""
+    """The fields of run_info.json, and the plans as text, by attempt and task."""
 
     fields: Mapping[str, Any]
-    plans: Mapping[tuple[str, int], bytes]
+    plans: Mapping[int, Mapping[str, bytes]]
 
     def pieces(self) -> Iterator[bytes]:
         """The content of run_info.json, piece by piece.
@@ -115,9 +118,9 @@ class Snapshot:
         yield after
 
     def _by_task(self) -> Iterator[tuple[str, Iterable[bytes]]]:
-        entries = sorted((task_id, str(attempt)) for task_id, attempt in self.plans)
-        for task_id, attempts in groupby(entries, key=itemgetter(0)):
-            yield task_id, (_text(n) + b": " + self.plans[task_id, int(n)] for _, n in attempts)
+        attempts = [(_text(name), self.plans[int(name)]) for name in sorted(map(str, self.plans))]
+        for task_id in sorted(set().union(*self.plans.values())):
+            yield task_id, [n + b": " + plans[task_id] for n, plans in attempts if task_id in plans]
 
 
 def _task(task_id: str, plans: Iterable[bytes]) -> bytes:

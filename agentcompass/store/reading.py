@@ -28,6 +28,7 @@ from agentcompass.records.convert import structure_record
 from agentcompass.records.run_info import RUN_INFO_SCHEMA, RunInfo
 from agentcompass.store.atomic import read_record
 from agentcompass.store.layout import AttemptLayout, RunLayout, State, TaskLayout
+from agentcompass.store.run_info_file import read_without_plans
 
 # Adapted where it is read; what it lacks (classified failures) is not made up.
 EARLIER_RUN_INFO_SCHEMA = "agentcompass.run_info.v2"
@@ -66,13 +67,15 @@ class UnreadableTask:
     fault: str
 
 
-def read_run_info(directory: Path) -> RunInfo:
+def read_run_info(directory: Path, *, plans: bool = True) -> RunInfo:
     """run_info.json of a run directory, schema 3 or 2 (`schema_version` tells which).
+
+    Without the `plans`, which may be many, it takes little time and memory.
 
     Raises `StoreError`: where there is none, `SchemaUnsupported`, or `RecordCorrupt`.
     """
     path = RunLayout(directory).run_info
-    record = read_record(path)
+    record = read_record(path) if plans else read_without_plans(path)
     if record is None:
         raise StoreError(f"{directory} is not a run directory: it has no {path.name}")
     record = _checked(record, path, RUN_INFO_SCHEMA, EARLIER_RUN_INFO_SCHEMA)
@@ -81,10 +84,11 @@ def read_run_info(directory: Path) -> RunInfo:
 
 def read_tasks(directory: Path) -> Iterator[StoredTask | UnreadableTask]:
     """Every task of a run directory, one after another, the unreadable ones named."""
-    folders = list(RunLayout(directory).task_folders())
-    count = Counter(path.name for _, path in folders)
-    for state, path in folders:
-        if count[path.name] > 1:
+    layout = RunLayout(directory)
+    count = Counter(name for _, name in layout.task_names())
+    repeated = {name for name, number in count.items() if number > 1}
+    for state, path in layout.task_folders():
+        if path.name in repeated:
             yield UnreadableTask(directory=path, fault=f"{path.name} is there in several states")
             continue
         task = TaskLayout(path)
@@ -138,11 +142,23 @@ def _index(record: dict[str, Any], task: TaskLayout) -> tuple[str, list[int]]:
 
 def read_result(attempt: AttemptLayout) -> AttemptResult | None:
     """result.json of an attempt; None where there is none, or none but a count of retries."""
+    record = read_result_record(attempt)
+    return None if record is None else as_result(record, attempt)
+
+
+def read_result_record(attempt: AttemptLayout) -> dict[str, Any] | None:
+    """The same as it is written."""
     if attempt.directory.is_symlink():
         raise RecordCorrupt(f"{attempt.directory} is a link")
     record = read_record(attempt.result)
     if record is None or (isinstance(record, dict) and record.keys() == {"retry_count"}):
         return None
+    found: dict[str, Any] = record
+    return found
+
+
+def as_result(record: dict[str, Any], attempt: AttemptLayout) -> AttemptResult:
+    """What `read_result_record` read; raises `RecordCorrupt` naming the fields that are wrong."""
     source = str(attempt.result)
     result = structure_record(record, AttemptResult, source=source)
     if odd := record.keys() ^ _RESULT_FIELDS:

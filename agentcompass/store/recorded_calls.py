@@ -57,7 +57,7 @@ def open_recorded_calls(directory: Path, benchmark: str, redactor: Redactor) -> 
     """
     where = "--model-params: path:"
     try:
-        info = read_run_info(directory)
+        info = read_run_info(directory, plans=False)
     except StoreError as error:
         raise UsageError(f"{where} {error}") from error
     section = info.request.get("benchmark")

@@ -6,11 +6,12 @@ from typing import Any
 
 from agentcompass.records.metrics import MetricReport
 from agentcompass.records.run_info import MetricArtifacts
-from agentcompass.store.atomic import Disk, read_record, replace_file, write_record
+from agentcompass.store.atomic import Disk, replace_file, write_record
 from agentcompass.store.encode import plain
 from agentcompass.store.layout import RunLayout
 from agentcompass.store.provenance import now
 from agentcompass.store.redact import Redactor
+from agentcompass.store.run_info_file import set_member
 
 
 def write_report(
@@ -52,5 +53,4 @@ def regenerate_report(
     layout = RunLayout(directory)
     write_report(disk, layout, report, summary_md, redactor=redactor)
     origin = metric_artifacts(report, source="summary", override=redactor.record(dict(override)))
-    info = {**read_record(layout.run_info), "metric_artifacts": origin}
-    write_record(disk, layout.run_info, info, sort_keys=True)
+    set_member(disk, layout.run_info, "metric_artifacts", origin)

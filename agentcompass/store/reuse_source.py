@@ -166,7 +166,8 @@ def _started(directory: Path) -> tuple[float, float]:
     except OSError:
         changed = directory.stat().st_mtime
     try:
-        started = dt.datetime.fromisoformat(read_run_info(directory).started_at).timestamp()
+        info = read_run_info(directory, plans=False)
+        started = dt.datetime.fromisoformat(info.started_at).timestamp()
     except (StoreError, ValueError):
         started = changed
     return started, changed

@@ -1,7 +1,7 @@
 """Copies what an earlier run holds of a task into this run, which then stands alone. Blocking.
 
-Artifacts and records that stay as they are, which nobody changes again, are linked where the file
-system can.
+Artifacts, and records in which nothing changes, are linked where the file system can: no run
+changes them again, and what is linked was made durable by the run that wrote it.
 """
 
 import errno
@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -19,14 +20,14 @@ from agentcompass.as_owner import AsOwner, open_as_owner
 from agentcompass.errors import StoreError
 from agentcompass.records.attempt import AttemptResult, TaskHeader, severity_of
 from agentcompass.records.reuse import TakenOver
-from agentcompass.store.atomic import Disk, keep_file, named_errors, read_file, replace_file
+from agentcompass.store.atomic import Disk, named_errors, read_file, replace_file
 from agentcompass.store.documents import (
     checkpoint_document,
     index_document,
     published_document,
 )
 from agentcompass.store.earlier_run import Judge, Stored
-from agentcompass.store.encode import decode, encode
+from agentcompass.store.encode import decode, dump, encode
 from agentcompass.store.exchange_file import masked_lines
 from agentcompass.store.layout import AttemptLayout, RunLayout, TaskLayout, state_of
 from agentcompass.store.redact import Redactor
@@ -74,9 +75,9 @@ class TaskTakeover:
             if published
             else index_document(header.task_id, numbers)
         )
-        earlier = TaskLayout(next(iter(found.values())).layout.directory.parent)
+        source = TaskLayout(found[numbers[0]].layout.directory.parent)
         with named_errors(work.index):
-            keep_file(self.disk, work.index, encode(index), source=earlier.index)
+            self._put(encode(index), source.index, work.index)
         if published:
             with named_errors(final.directory):
                 self.disk.make_folders(final.directory.parent)
@@ -102,13 +103,20 @@ class TaskTakeover:
             if source.artifacts.is_dir() and not source.artifacts.is_symlink():
                 _link_tree(source.artifacts, target.artifacts, owner)
         self._copy_exchanges(source, target)
-        checkpoint = self._masked(repointed(_checkpoint(source), before, after))
-        keep_file(self.disk, target.checkpoint, checkpoint, source=source.checkpoint)
-        if kept is not None:
-            with _source_errors(source):
-                data = repointed(read_file(source.result), before, after)
-            result = self._masked(_with_history(data, stored, kept.metrics))
-            keep_file(self.disk, target.result, result, source=source.result)
+        checkpoint = repointed(_checkpoint(source), before, after)
+        self._put(self._masked(checkpoint), source.checkpoint, target.checkpoint)
+        if kept is not None and stored.record is not None:
+            data = dump(_with_history(stored.record, stored, kept.metrics))
+            result = self._masked(repointed(data, before, after))
+            self._put(result, source.result, target.result)
+
+    def _put(self, data: bytes, source: Path, target: Path) -> None:
+        """Make `data` the content of `target`, by a link to `source` where that has the same."""
+        with suppress(OSError):  # no such file, another file system, or one without links
+            if source.stat().st_size == len(data) and read_file(source) == data:
+                self.disk.link(source, target)
+                return
+        replace_file(self.disk, target, data)
 
     def _copy_exchanges(self, source: AttemptLayout, target: AttemptLayout) -> None:
         """Copy the recorded calls; not linked, since a retry may append to them."""
@@ -159,18 +167,19 @@ def _checkpoint(source: AttemptLayout) -> bytes:
         return encode(checkpoint_document())
 
 
-def _with_history(data: bytes, stored: Stored, metrics: Mapping[str, bool | float]) -> bytes:
+def _with_history(
+    record: dict[str, Any], stored: Stored, metrics: Mapping[str, bool | float]
+) -> dict[str, Any]:
     """A result that says which run executed it, and with how many retries there.
 
     It has `metrics` only; the others are in its history.
     """
-    record = decode(data, source=str(stored.layout.result))
     history = {"source_run": stored.run.info.run_id, "retry_count": record["retry_count"]}
     if others := {name: v for name, v in record["metrics"].items() if name not in metrics}:
         history["undeclared_metrics"] = others
-    record["artifacts"].setdefault("reuse_history", history)
-    record["metrics"], record["retry_count"] = dict(metrics), 0
-    return encode(record)
+    artifacts = {**record["artifacts"]}
+    artifacts.setdefault("reuse_history", history)
+    return {**record, "artifacts": artifacts, "metrics": dict(metrics), "retry_count": 0}
 
 
 def _link_tree(source: Path, target: Path, owner: AsOwner) -> None:

@@ -6,8 +6,9 @@ done.
 
 import threading
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import attrs
@@ -32,7 +33,7 @@ from agentcompass.store.documents import (
     retry_document,
     scheduler_document,
 )
-from agentcompass.store.encode import encode
+from agentcompass.store.encode import dump
 from agentcompass.store.layout import AttemptLayout, RunLayout, TaskLayout, retry_file, state_of
 from agentcompass.store.redact import Redactor
 from agentcompass.store.repoint import repointed, without_scheduler
@@ -59,14 +60,14 @@ class TaskFiles:
         self._save_index(checkpoint.task_id)
         with self._encoding(attempt.checkpoint):
             section = evaluation_document(checkpoint, reference, self.redactor)
-            data = encode(checkpoint_document(evaluation=section))
+            data = dump(checkpoint_document(evaluation=section))
         replace_file(self.disk, attempt.checkpoint, data)
 
     def save_attempt(self, header: TaskHeader, number: int, result: AttemptResult) -> None:
         """Keep the result of one of several attempts."""
         attempt = self._open_attempt(header.task_id, number)
         self._save_index(header.task_id)
-        self._save_result(attempt, result)
+        self._save_result(attempt, result, attempt)
         self._save_scheduler(attempt, _logical_attempt(header, number, result))
 
     def save_interrupted(
@@ -89,18 +90,28 @@ class TaskFiles:
     ) -> None:
         """Keep and publish a task whose attempts have not been saved yet."""
         task = self.layout.task(header.task_id, "running")
+        final = self.layout.task(header.task_id, state_of(severity))
         attempts = {number: self._open_attempt(header.task_id, number) for number in results}
         self._save_published_index(task, header, sorted(results))
         for number, result in results.items():
-            self._save_result(attempts[number], result)
-        self._move(task, self.layout.task(header.task_id, state_of(severity)))
+            there = final.attempt(number)
+            self._save_result(attempts[number], result, there)
+            self._close(attempts[number], there)
+        self._move(task, final)
 
     def publish(self, header: TaskHeader, severity: str) -> None:
         """Complete task.json and move the task from `running` to the state of its severity."""
         task = self.layout.task(header.task_id, "running")
-        done = [number for number in task.attempt_numbers() if task.attempt(number).result.exists()]
+        final = self.layout.task(header.task_id, state_of(severity))
+        numbers = task.attempt_numbers()
+        done = [number for number in numbers if task.attempt(number).result.exists()]
         self._save_published_index(task, header, done)
-        self._move(task, self.layout.task(header.task_id, state_of(severity)))
+        for number in numbers:
+            self._close(task.attempt(number), final.attempt(number))
+        for number in done:
+            there = self._moved(task.attempt(number), final.attempt(number))
+            change_file(self.disk, task.attempt(number).result, there)
+        self._move(task, final)
 
     def save_retry(self, detail: RetryDetail) -> str:
         """Keep a discarded result; the path of its file, relative to the run directory."""
@@ -110,7 +121,7 @@ class TaskFiles:
         with named_errors(path):
             self.disk.make_folders(attempt.retries)
         with self._encoding(path):
-            data = encode(retry_document(detail, self.redactor))
+            data = dump(retry_document(detail, self.redactor))
         replace_file(self.disk, path, data)
         return self._relative(path)
 
@@ -129,7 +140,8 @@ class TaskFiles:
             self.disk.make_folders(aside.directory)
             for path in left:
                 self.disk.rename(path, aside.directory / path.name)
-        self._repoint(aside, attempt.artifacts, aside.artifacts)
+        for path in aside.records():
+            change_file(self.disk, path, self._moved(attempt, aside))
 
     def _open_attempt(self, task_id: str, number: int) -> AttemptLayout:
         attempt = self.layout.task(task_id, "running").attempt(number)
@@ -148,10 +160,13 @@ class TaskFiles:
             document = published_document(header, numbers, self.redactor)
         write_record(self.disk, task.index, document)
 
-    def _save_result(self, attempt: AttemptLayout, result: AttemptResult) -> None:
+    def _save_result(
+        self, attempt: AttemptLayout, result: AttemptResult, final: AttemptLayout
+    ) -> None:
+        """Write a result that says of its artifacts that they are in `final`."""
         with self._encoding(attempt.result):
             record = result_document(result, self.redactor)
-            data = encode(record)
+            data = self._moved(attempt, final)(dump(record))
         if self.agent is not None:
             with self._encoding(attempt.atif):
                 save_atif(self.disk, attempt, record, self.agent)
@@ -164,25 +179,26 @@ class TaskFiles:
         write_record(self.disk, attempt.checkpoint, record)
 
     def _move(self, source: TaskLayout, target: TaskLayout) -> None:
-        for number in source.attempt_numbers():
-            self._close(source.attempt(number))
-            self._repoint(source.attempt(number), source.directory, target.directory)
         with named_errors(target.directory):
             self.disk.make_folders(target.directory.parent)
             self.disk.rename(source.directory, target.directory)
 
-    def _close(self, attempt: AttemptLayout) -> None:
-        """Leave in the checkpoint only what a later run can use."""
+    def _close(self, attempt: AttemptLayout, final: AttemptLayout) -> None:
+        """Leave in the checkpoint only what a later run can use; it and what was set aside name
+        the folder to which their artifacts move.
+        """
+        there = self._moved(attempt, final)
         if attempt.checkpoint.exists():
-            change_file(self.disk, attempt.checkpoint, without_scheduler)
+            change_file(self.disk, attempt.checkpoint, lambda data: there(without_scheduler(data)))
         else:
             write_record(self.disk, attempt.checkpoint, checkpoint_document())
+        for path in attempt.earlier_records():
+            change_file(self.disk, path, there)
 
-    def _repoint(self, attempt: AttemptLayout, old: Path, new: Path) -> None:
-        """Let the records of an attempt name the folder to which their artifacts move."""
-        before, after = (self._relative(path) for path in (old, new))
-        for path in attempt.records():
-            change_file(self.disk, path, lambda data: repointed(data, before, after))
+    def _moved(self, old: AttemptLayout, new: AttemptLayout) -> Callable[[bytes], bytes]:
+        """What lets a record name the folder to which its artifacts move."""
+        before, after = (self._relative(attempt.directory) for attempt in (old, new))
+        return partial(repointed, before=before, after=after)
 
     @contextmanager
     def _encoding(self, path: Path) -> Iterator[None]:

@@ -24,14 +24,15 @@ log = logging.getLogger(__name__)
 class Recorded:
     """What a run directory says: of the run, and of each task that finished.
 
-    `left_out` are the faults of tasks that cannot be counted; each was logged as a warning.
+    `odd_plans` are those of tasks that have another one than the run. `left_out` are the faults of
+    tasks that cannot be counted; each was logged as a warning.
     """
 
     info: RunInfo
     request: Mapping[str, Any]
     plan: AttemptPlan
     observed: dict[str, TaskObservations] = attrs.field(factory=dict)
-    plans: dict[str, AttemptPlan] = attrs.field(factory=dict)
+    odd_plans: dict[str, AttemptPlan] = attrs.field(factory=dict)
     left_out: list[str] = attrs.field(factory=list)
 
     @property
@@ -63,7 +64,7 @@ def read_run(directory: Path) -> Recorded:
     a run, or one that this version cannot read.
     """
     try:
-        info = read_run_info(directory)
+        info = read_run_info(directory, plans=False)
         request = merged(_params(directory), info.request)
         attempts = pick(request, ("execution", "attempts"))
         source = f"{RunLayout(directory).run_info}: request.execution.attempts"
@@ -84,7 +85,7 @@ def _void_unsaved(run: Recorded) -> None:
     """Count what could not be written as the run itself did: with a FATAL issue."""
     categories = run.info.task_categories or {}
     for task_id in run.info.unsaved_tasks or ():
-        run.plans[task_id] = run.plan
+        run.odd_plans.pop(task_id, None)
         run.observed[task_id] = TaskObservations(
             task_id=task_id,
             category=categories.get(task_id),
@@ -114,7 +115,8 @@ def _take(run: Recorded, task: StoredTask | UnreadableTask) -> None:
         run.leave_out(f"{task.directory}: not the folder of task {task.task_id!r}")
     else:
         run.observed[task.task_id] = _observed(task)
-        run.plans[task.task_id] = task.header.attempt_plan
+        if (plan := task.header.attempt_plan) != run.plan:
+            run.odd_plans[task.task_id] = plan
 
 
 def _observed(task: StoredTask) -> TaskObservations:

@@ -93,8 +93,7 @@ def _leave_out_unfit(run: Recorded, contract: MetricContract) -> None:
 
 
 def _unfit(task: TaskObservations, run: Recorded, contract: MetricContract) -> str:
-    plan = run.plans[task.task_id]
-    if plan != run.plan:
+    if plan := run.odd_plans.get(task.task_id):
         return f"task {task.task_id!r} has k={plan.k}, strategy {plan.strategy}, unlike its run"
     try:
         check_observations([task], contract, k=run.plan.k)

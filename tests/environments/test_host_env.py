@@ -1,6 +1,6 @@
 """The variables of commands on this host, whatever the host is like."""
 
-from agentcompass.environments._host_env import base_variables
+from agentcompass.environments._host_env import host_variables
 from tests.ordinary_user import ordinary_user
 
 
@@ -9,5 +9,5 @@ def test_a_home_that_may_not_be_looked_into_stops_no_session() -> None:
         home = folder / "home"
         (home / ".pyenv").mkdir(parents=True)
         home.chmod(0)
-        variables = base_variables(folder, {"HOME": str(home)}, ())
+        variables = host_variables({"HOME": str(home)}, ())
     assert "PYENV_ROOT" not in variables

@@ -12,9 +12,14 @@ import pytest
 import trio
 
 from agentcompass.deadlines import CleanupClock
-from agentcompass.environments import _host_session
-from agentcompass.environments._host_env import base_variables
-from agentcompass.environments._host_folder import PREFIX, make_folder, remove_folder
+from agentcompass.environments import _host_folder
+from agentcompass.environments._host_env import folder_variables, host_variables
+from agentcompass.environments._host_folder import (
+    PREFIX,
+    make_folder,
+    remove_folder,
+    root_of,
+)
 from agentcompass.environments.host_process import HostProcess, HostProcessConfig
 from agentcompass.errors import ConfigInvalid, EnvironmentFailed, UsageError
 from agentcompass.protocols import SessionRequest
@@ -60,6 +65,7 @@ async def test_a_task_path_and_its_variable_are_one_file():
 async def test_a_sessions_folder_is_private_and_goes_with_it(temporary_folder):
     async with opened(HOST_PROCESS) as session:
         root = Path(session.workdir).parent
+        await session.write("file", b"")
         assert stat.S_IMODE(root.stat().st_mode) == 0o700
 
     assert list(temporary_folder.iterdir()) == []
@@ -102,14 +108,34 @@ async def test_what_cannot_be_given_is_refused_and_nothing_is_left(temporary_fol
     assert list(temporary_folder.iterdir()) == []
 
 
-async def test_an_open_that_finds_no_room_leaves_nothing(monkeypatch, temporary_folder):
+async def test_a_session_that_is_not_used_has_no_folder(temporary_folder):
+    """Fails when `open` makes it: a folder takes longer than a call of a model."""
+    async with opened(HOST_PROCESS) as session:
+        assert list(temporary_folder.iterdir()) == []
+        await session.write("x", b"1")
+        assert len(list(temporary_folder.iterdir())) == 1
+
+    assert list(temporary_folder.iterdir()) == []
+    with pytest.raises(EnvironmentFailed, match="closed"):
+        await session.write("x", b"1")
+
+
+async def test_the_first_uses_at_once_have_one_folder():
+    async with opened(HOST_PROCESS) as session, trio.open_nursery() as nursery:
+        for number in range(8):
+            nursery.start_soon(session.write, f"f{number}", b"1")
+
+
+async def test_a_session_that_finds_no_room_leaves_nothing(monkeypatch, temporary_folder):
     monkeypatch.setattr(tempfile, "tempdir", str(temporary_folder / "missing"))
 
+    session = await HOST_PROCESS.make().open(request())
     with pytest.raises(EnvironmentFailed, match="no folder"):
-        await HOST_PROCESS.make().open(request())
+        await session.exec("true")
+    await session.aclose()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary_folder))
     with pytest.raises(EnvironmentFailed, match="cannot be made"):
-        make_folder("x" * 300)
+        make_folder(root_of("x"), "x" * 300)
 
     assert list(temporary_folder.iterdir()) == []
 
@@ -184,13 +210,13 @@ def test_few_host_variables_reach_commands(tmp_path):
     (tmp_path / "home/.pyenv").mkdir(parents=True)
     host = {"HOME": str(tmp_path / "home"), "PATH": "/bin", "AWS_SECRET_ACCESS_KEY": "x"}
 
-    variables = base_variables(tmp_path / "root", host, ())
+    variables = host_variables(host, ()) | folder_variables(tmp_path / "root")
 
     assert variables["PYENV_ROOT"] == str(tmp_path / "home/.pyenv")
     assert variables["HOME"] == str(tmp_path / "root/home")
     assert variables["LANG"] == "C.UTF-8"
     assert "AWS_SECRET_ACCESS_KEY" not in variables
-    assert "LANG" not in base_variables(tmp_path, {"LC_ALL": "de_DE.UTF-8"}, ())
+    assert "LANG" not in host_variables({"LC_ALL": "de_DE.UTF-8"}, ())
 
 
 async def test_a_tool_that_needs_its_home_on_the_host_is_found():
@@ -212,9 +238,9 @@ def test_removal_copes_as_an_ordinary_user():
     """Root may delete anything, so this runs as nobody."""
     script = (
         "import os\n"
-        "from agentcompass.environments._host_folder import make_folder, remove_folder\n"
+        "from agentcompass.environments._host_folder import make_folder, remove_folder, root_of\n"
         "os.setuid(65534)\n"
-        "root = make_folder('a/b'); (root / 'app/a/b/f').touch()\n"
+        "root = root_of('x'); make_folder(root, 'a/b'); (root / 'app/a/b/f').touch()\n"
         "(root / 'app/a/b').chmod(0o500); (root / 'app/a').chmod(0); (root / 'app').chmod(0o500)\n"
         "remove_folder(root); print(root.exists())\n"
     )
@@ -235,7 +261,7 @@ async def test_what_cannot_be_removed_is_said_when_the_processes_are_gone(monkey
         raise EnvironmentFailed(f"session folder {str(root)!r} cannot be removed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(_host_session, "remove_folder", stuck)
+        patch.setattr(_host_folder, "remove_folder", stuck)
         with pytest.raises(EnvironmentFailed, match="cannot be removed"):
             await session.aclose()
 

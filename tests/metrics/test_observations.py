@@ -10,7 +10,10 @@ from agentcompass.metrics.observations import (
     TaskObservations,
     check_metrics,
     check_observations,
+    observed,
 )
+from agentcompass.records.attempt import AttemptResult
+from agentcompass.records.issue import Issue
 from agentcompass.records.metrics import MetricInvalid
 from tests.metrics.oracle import BINARY
 
@@ -53,3 +56,28 @@ def test_an_attempt_outside_the_plan_is_refused(number):
 def test_a_task_is_counted_once():
     with pytest.raises(ValueError, match="task 't' is observed twice"):
         check_observations([TaskObservations(task_id="t")] * 2, BINARY, k=1)
+
+
+def test_what_came_out_alike_is_one_object_for_all_tasks() -> None:
+    """Most of 10,000 tasks are solved or not: a mapping for each takes megabytes."""
+    first, second = (
+        observed(task_id, None, {1: AttemptResult(metrics={"correct": True})}) for task_id in "ab"
+    )
+    assert first.attempts is second.attempts
+
+
+def test_true_and_one_are_not_alike() -> None:
+    values = (True, 1.0, False, 0.0)
+    seen = [observed("t", None, {1: AttemptResult(metrics={"m": value})}) for value in values]
+    assert [task.attempts[1].metrics["m"] for task in seen] == [*values]
+    assert [type(task.attempts[1].metrics["m"]) for task in seen] == [bool, float, bool, float]
+
+
+def test_every_attempt_keeps_its_number_and_severity() -> None:
+    issue = Issue(severity="error", phase="run", code="x", message="m")
+    results = {2: AttemptResult(issues=(issue,)), 1: AttemptResult(metrics={"correct": False})}
+    attempts = observed("t", "c", results).attempts
+    assert {n: (one.severity, dict(one.metrics)) for n, one in attempts.items()} == {
+        2: ("error", {}),
+        1: ("", {"correct": False}),
+    }

@@ -77,13 +77,13 @@ class FaultyDisk(Disk):
         self._step("truncate", _path(file))
         super().truncate(file, size)
 
-    def rename(self, source: Path, target: Path) -> None:
-        self._step("rename", target)
-        super().rename(source, target)
-
     def link(self, source: Path, target: Path) -> None:
         self._step("link", target)
         super().link(source, target)
+
+    def rename(self, source: Path, target: Path) -> None:
+        self._step("rename", target)
+        super().rename(source, target)
 
 
 class KillingDisk(FaultyDisk):

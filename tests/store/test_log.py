@@ -14,6 +14,7 @@ import pytest
 import trio
 
 from agentcompass.errors import StoreError
+from agentcompass.progress.console import EVERY_LINE
 from agentcompass.store.log import run_log
 from agentcompass.store.redact import MASK, Redactor
 
@@ -54,6 +55,18 @@ def test_a_line_has_time_level_name_and_message_in_their_columns(tmp_path: Path)
     assert re.fullmatch(r"\d\d:\d\d:\d\d INFO     engine\.request {23}task a started", lines[1])
     assert re.fullmatch(r"\d\d:\d\d:\d\d WARNING  agentcompass {25}odd", lines[2])
     assert re.fullmatch(r"\d\d:\d\d:\d\d WARNING  httpx {32}slow", lines[3])
+
+
+def test_a_record_of_many_lines_looks_like_as_many_records(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    with open_log(path):
+        ours.debug("a\nb", extra=EVERY_LINE)
+        ours.debug("c\nd")
+
+    assert messages(path) == ["a", "b", "c", ""]
+    assert [line[9:55] for line in path.read_text().splitlines()[1:3]] == [
+        f"DEBUG    {'engine.request':<36} "
+    ] * 2
 
 
 def test_the_day_and_the_zone_are_told_when_the_file_is_opened(
@@ -265,6 +278,7 @@ def test_the_host_sees_what_it_would_have_seen(
 LAST_RESORT = """
 import logging, sys
 from pathlib import Path
+from agentcompass.progress.console import EVERY_LINE
 from agentcompass.store.log import run_log
 from agentcompass.store.redact import Redactor
 ours, theirs = logging.getLogger("agentcompass.engine"), logging.getLogger("theirs")

@@ -243,3 +243,16 @@ def test_bytes_hold_a_secret_in_any_spelling():
 def test_where_nothing_is_secret_bytes_hold_none():
     assert Redactor().longest == 0
     assert not Redactor(["short"]).known_in(b"short")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Bearer x", "Authorization: Basic x", "API-Key=x", "token: x", "secret=x", "Password='x"),
+        *("credential=x", "://u:p@host", f"sk-{'a' * 12}", f"s\u212a-{'a' * 12}"),
+        *("\u017fecret=x", "credent\u0131al: x"),
+    ],
+)
+def test_no_form_is_passed_over_that_has_something_to_mask(text: str) -> None:
+    """Fails when a form's words leave out one of those that it begins with."""
+    assert MASK in Redactor().text(text)

@@ -30,7 +30,7 @@ from agentcompass.records.request import (
     RunRequest,
 )
 from agentcompass.records.reuse import TakenOver
-from agentcompass.store.atomic import Disk, keep_file, replace_file
+from agentcompass.store.atomic import Disk
 from agentcompass.store.layout import RunLayout, TaskLayout
 from agentcompass.store.location import run_location
 from agentcompass.store.provenance import Provenance, request_document
@@ -338,6 +338,29 @@ def test_what_has_become_known_as_secret_is_masked_in_the_copy(runs: Runs) -> No
     )
 
 
+def test_records_in_which_nothing_changes_are_linked(runs: Runs) -> None:
+    """Fails where they are written anew, which costs most of what reusing a run costs."""
+    save(runs.make("old"))
+    _, second = take(runs, TaskHeader(task_id="t"))
+    attempt = second.task("t", "normal").attempt(1)
+    records = (second.task("t", "normal").index, attempt.checkpoint, attempt.result)
+    assert [path.stat().st_nlink for path in records] == [2, 2, 1]
+
+
+def test_a_record_that_cannot_be_linked_is_written(runs: Runs) -> None:
+    class Unlinked(Disk):
+        def link(self, source: Path, target: Path) -> None:
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+    save(runs.make("old"))
+    source = runs.find("t")
+    new = runs.make("new").layout
+    files = TaskTakeover(layout=new, redactor=Redactor(), disk=Unlinked())
+    files.take_over(TaskHeader(task_id="t"), source.attempts("t", [1], JUDGE), JUDGE)
+    assert only_task(new).is_published
+    assert new.task("t", "normal").index.stat().st_nlink == 1
+
+
 def test_artifacts_are_linked_and_outlive_their_source(runs: Runs) -> None:
     files = runs.make("old")
     files.save_task(TaskHeader(task_id="t"), {1: with_artifacts(files)}, "")
@@ -346,39 +369,6 @@ def test_artifacts_are_linked_and_outlive_their_source(runs: Runs) -> None:
     assert os.stat(copy).st_nlink == 2  # noqa: PTH116
     shutil.rmtree(files.layout.directory)
     assert copy.read_bytes() == b"what was made\n"
-
-
-def test_records_that_stay_as_they_are_are_linked_and_replacing_one_leaves_the_source(
-    runs: Runs,
-) -> None:
-    files = runs.make("old")
-    save(files)
-    source = files.layout.task("t", "normal")
-    _, new = take(runs, TaskHeader(task_id="t"))
-    copy = new.task("t", "normal")
-
-    for name in ("task.json", "attempt-1/checkpoint.json"):
-        assert (copy.directory / name).samefile(source.directory / name)
-    assert not copy.attempt(1).result.samefile(source.attempt(1).result)
-    before = source.index.read_bytes()
-    replace_file(Disk(), copy.index, b"{}")
-    assert source.index.read_bytes() == before
-
-
-def test_where_files_cannot_be_linked_they_are_copied(runs: Runs) -> None:
-    class Linkless(Disk):
-        def link(self, source: Path, target: Path) -> None:
-            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
-
-    files = runs.make("old")
-    save(files)
-    source = files.layout.task("t", "normal")
-    target = source.directory / "copy"
-
-    keep_file(Linkless(), target, source.index.read_bytes(), source=source.index)
-
-    assert not target.samefile(source.index)
-    assert target.read_bytes() == source.index.read_bytes()
 
 
 def test_files_that_deny_their_owner_are_taken_over_with_their_modes() -> None:
@@ -430,7 +420,7 @@ def test_a_result_that_a_crash_left_in_running_counts_as_finished(runs: Runs) ->
     assert only_task(new).state == "normal"
 
 
-def test_what_vanishes_while_it_is_copied_is_not_taken_over(
+def test_an_attempt_that_cannot_be_copied_is_not_taken_over(
     runs: Runs, caplog: pytest.LogCaptureFixture
 ) -> None:
     asked = request(execution=attempts(2))
@@ -438,10 +428,12 @@ def test_what_vanishes_while_it_is_copied_is_not_taken_over(
     header = TaskHeader(task_id="t", attempt_plan=AttemptPlan(k=2))
     for number in header.attempt_plan.numbers:
         files.save_attempt(header, number, result())
+    artifacts = files.layout.task("t", "running").attempt(2).artifacts
+    names = ["d" * 200] * ((4080 - len(str(artifacts))) // 201)
+    artifacts.joinpath(*names).mkdir(parents=True)
     source = runs.find(asked=asked)
     found = source.attempts("t", [1, 2], JUDGE)
-    found[2].layout.result.unlink()
-    new = runs.make("new", asked).layout
+    new = runs.make("n" * 240, asked).layout  # too long for the paths of these artifacts
     taken = TaskTakeover(layout=new, redactor=Redactor(), disk=Disk()).take_over(
         header, found, JUDGE
     )
