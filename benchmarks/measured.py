@@ -12,7 +12,7 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,10 @@ import trio
 from agentcompass import async_run_evaluation, async_summary
 from benchmarks.loop_probe import LoopProbe
 
-WORK = {"evaluate": async_run_evaluation, "summary": async_summary}
+WORK: Mapping[str, Callable[..., Awaitable[Mapping[str, Any]]]] = {
+    "evaluate": async_run_evaluation,
+    "summary": async_summary,
+}
 
 
 async def _watched(work: partial[Any], probe: LoopProbe) -> Mapping[str, Any]:

@@ -8,15 +8,20 @@ import errno
 import itertools
 import os
 import stat
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import attrs
+
 from agentcompass.errors import StoreError
 from agentcompass.store.encode import NotPlain, decode, encode
 
 _numbers = itertools.count(1)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_MOST_OPEN = 16  # files that wait to be replaced
 _BLOCK = 1 << 16  # bytes that a file given in pieces is written in, at least
 
 
@@ -54,31 +59,92 @@ class Disk:
         os.link(source, target)
 
 
+@attrs.frozen
+class _Written:
+    """What is to be the content of `path`: a temporary file beside it, still open."""
+
+    path: Path
+    temporary: Path
+    file: int
+
+
+@attrs.define(eq=False)
+class Replacements:
+    """Files that are replaced in the order in which they were added, by `commit`.
+
+    None is replaced before all are on the disk, of up to 16 at once. The first sync has the file
+    system write its journal for all of them, so that several take little longer than one.
+    """
+
+    disk: Disk
+    _written: deque[_Written] = attrs.field(factory=deque, init=False)
+
+    def add(self, path: Path, data: bytes | Iterable[bytes]) -> None:
+        """Write `data`, whole or in pieces, beside `path`; the folder has to exist.
+
+        Raises `StoreError` naming the file and the cause.
+        """
+        if len(self._written) >= _MOST_OPEN:
+            self.commit()
+        # Hidden and with a suffix of its own: no reader takes what a crash leaves for a record.
+        temporary = path.with_name(f".{path.name}.{os.getpid()}-{next(_numbers)}.tmp")
+        with named_errors(path):
+            self._written.append(_Written(path, temporary, os.open(temporary, _NEW, 0o666)))
+            for block in (data,) if isinstance(data, bytes) else _blocks(data):
+                self.disk.write(self._written[-1].file, block)
+
+    def add_record(self, path: Path, record: Any, *, sort_keys: bool = False) -> None:
+        """Write a record as JSON. Raises `StoreError`, also for what JSON has no form for."""
+        with named_errors(path):
+            data = encode(record, sort_keys=sort_keys)
+        self.add(path, data)
+
+    def change(self, path: Path, change: Callable[[bytes], bytes]) -> None:
+        """Write what `change` makes of the content of `path`, if that differs."""
+        with named_errors(path):
+            before = read_file(path)
+        after = change(before)
+        if after != before:
+            self.add(path, after)
+
+    def commit(self) -> None:
+        """Replace them. Raises `StoreError` naming the file whose turn it was."""
+        for each in self._written:
+            with named_errors(each.path):
+                self.disk.sync(each.file)
+        while self._written:
+            each = self._written[0]
+            with named_errors(each.path):
+                self.disk.rename(each.temporary, each.path)
+                self._written.popleft()
+                os.close(each.file)
+
+    def discard(self) -> None:
+        """Remove what was not replaced."""
+        for each in self._written:
+            os.close(each.file)
+            with suppress(OSError):
+                each.temporary.unlink()
+
+
+@contextmanager
+def replacing(disk: Disk) -> Iterator[Replacements]:
+    """Files to be replaced at the end of the body; those that are not are removed."""
+    files = Replacements(disk)
+    try:
+        yield files
+        files.commit()
+    finally:
+        files.discard()
+
+
 def replace_file(disk: Disk, path: Path, data: bytes | Iterable[bytes]) -> None:
     """Make `data`, whole or in pieces, the content of `path`; the folder has to exist.
 
     Raises `StoreError` naming the file and the cause; `path` is then as it was before.
     """
-    # Hidden and with a suffix of its own: no reader takes what a crash leaves of it for a record.
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{next(_numbers)}.tmp")
-    with named_errors(path):
-        try:
-            _write_new(disk, temporary, data)
-            disk.rename(temporary, path)
-        except OSError:
-            with suppress(OSError):
-                temporary.unlink()
-            raise
-
-
-def _write_new(disk: Disk, path: Path, data: bytes | Iterable[bytes]) -> None:
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    try:
-        for block in (data,) if isinstance(data, bytes) else _blocks(data):
-            disk.write(file, block)
-        disk.sync(file)
-    finally:
-        os.close(file)
+    with replacing(disk) as files:
+        files.add(path, data)
 
 
 def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -94,9 +160,8 @@ def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 def write_record(disk: Disk, path: Path, record: Any, *, sort_keys: bool = False) -> None:
     """Write a record as JSON. Raises `StoreError`, also for what JSON has no form for."""
-    with named_errors(path):
-        data = encode(record, sort_keys=sort_keys)
-    replace_file(disk, path, data)
+    with replacing(disk) as files:
+        files.add_record(path, record, sort_keys=sort_keys)
 
 
 @contextmanager
@@ -141,8 +206,5 @@ def named_errors(path: Path) -> Iterator[None]:
 
 def change_file(disk: Disk, path: Path, change: Callable[[bytes], bytes]) -> None:
     """Replace the content of `path` by what `change` makes of it, if that differs."""
-    with named_errors(path):
-        before = path.read_bytes()
-    after = change(before)
-    if after != before:
-        replace_file(disk, path, after)
+    with replacing(disk) as files:
+        files.change(path, change)

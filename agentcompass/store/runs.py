@@ -26,8 +26,9 @@ from agentcompass.store.resources import warn_of_left_overs
 from agentcompass.store.run_store import RunStore
 from agentcompass.store.tasks import TaskFiles
 
-# File work at the same time: a disk takes several syncs for the price of one.
-WRITERS = 8
+# File work at the same time. One waits for the disk while another one prepares what to write; more
+# of them would only fight for the interpreter.
+WRITERS = 2
 # How long the last events of a run may take to be written, however it ended.
 LAST_WORDS_SECONDS = 10.0
 

@@ -18,11 +18,11 @@ from agentcompass.records.attempt import AttemptResult, TaskHeader
 from agentcompass.records.checkpoint import EvaluationCheckpoint, LogicalAttempt, RetryDetail
 from agentcompass.store.atomic import (
     Disk,
-    change_file,
+    Replacements,
     named_errors,
     read_record,
     replace_file,
-    write_record,
+    replacing,
 )
 from agentcompass.store.documents import (
     checkpoint_document,
@@ -57,25 +57,26 @@ class TaskFiles:
         """Keep the agent's finished work for scoring it again."""
         attempt = self._open_attempt(checkpoint.task_id, checkpoint.attempt)
         reference = self._relative(attempt.artifacts)
-        self._save_index(checkpoint.task_id)
-        with self._encoding(attempt.checkpoint):
-            section = evaluation_document(checkpoint, reference, self.redactor)
-            data = dump(checkpoint_document(evaluation=section))
-        replace_file(self.disk, attempt.checkpoint, data)
+        with replacing(self.disk) as files:
+            self._save_index(files, checkpoint.task_id)
+            with self._encoding(attempt.checkpoint):
+                section = evaluation_document(checkpoint, reference, self.redactor)
+                data = dump(checkpoint_document(evaluation=section))
+            files.add(attempt.checkpoint, data)
 
     def save_attempt(self, header: TaskHeader, number: int, result: AttemptResult) -> None:
         """Keep the result of one of several attempts."""
         attempt = self._open_attempt(header.task_id, number)
-        self._save_index(header.task_id)
-        self._save_result(attempt, result, attempt)
-        self._save_scheduler(attempt, _logical_attempt(header, number, result))
+        with replacing(self.disk) as files:
+            self._save_index(files, header.task_id)
+            self._save_result(files, result, attempt, attempt)
+            _save_scheduler(files, attempt, _logical_attempt(header, number, result))
 
     def save_interrupted(
         self, header: TaskHeader, number: int, *, phase: str, retries: int
     ) -> None:
         """Note in which phase an attempt without a result was cut off."""
         attempt = self._open_attempt(header.task_id, number)
-        self._save_index(header.task_id)
         cut_off = LogicalAttempt(
             task_id=header.task_id,
             attempt_index=number,
@@ -83,7 +84,9 @@ class TaskFiles:
             retries=retries,
             error=f"interrupted in phase {phase}",
         )
-        self._save_scheduler(attempt, cut_off)
+        with replacing(self.disk) as files:
+            self._save_index(files, header.task_id)
+            _save_scheduler(files, attempt, cut_off)
 
     def save_task(
         self, header: TaskHeader, results: Mapping[int, AttemptResult], severity: str
@@ -92,11 +95,12 @@ class TaskFiles:
         task = self.layout.task(header.task_id, "running")
         final = self.layout.task(header.task_id, state_of(severity))
         attempts = {number: self._open_attempt(header.task_id, number) for number in results}
-        self._save_published_index(task, header, sorted(results))
-        for number, result in results.items():
-            there = final.attempt(number)
-            self._save_result(attempts[number], result, there)
-            self._close(attempts[number], there)
+        with replacing(self.disk) as files:
+            self._save_published_index(files, task, header, sorted(results))
+            for number, result in results.items():
+                there = final.attempt(number)
+                self._save_result(files, result, attempts[number], there)
+                self._close(files, attempts[number], there)
         self._move(task, final)
 
     def publish(self, header: TaskHeader, severity: str) -> None:
@@ -105,12 +109,13 @@ class TaskFiles:
         final = self.layout.task(header.task_id, state_of(severity))
         numbers = task.attempt_numbers()
         done = [number for number in numbers if task.attempt(number).result.exists()]
-        self._save_published_index(task, header, done)
-        for number in numbers:
-            self._close(task.attempt(number), final.attempt(number))
-        for number in done:
-            there = self._moved(task.attempt(number), final.attempt(number))
-            change_file(self.disk, task.attempt(number).result, there)
+        with replacing(self.disk) as files:
+            self._save_published_index(files, task, header, done)
+            for number in numbers:
+                self._close(files, task.attempt(number), final.attempt(number))
+            for number in done:
+                there = self._moved(task.attempt(number), final.attempt(number))
+                files.change(task.attempt(number).result, there)
         self._move(task, final)
 
     def save_retry(self, detail: RetryDetail) -> str:
@@ -140,8 +145,9 @@ class TaskFiles:
             self.disk.make_folders(aside.directory)
             for path in left:
                 self.disk.rename(path, aside.directory / path.name)
-        for path in aside.records():
-            change_file(self.disk, path, self._moved(attempt, aside))
+        with replacing(self.disk) as files:
+            for path in aside.records():
+                files.change(path, self._moved(attempt, aside))
 
     def _open_attempt(self, task_id: str, number: int) -> AttemptLayout:
         attempt = self.layout.task(task_id, "running").attempt(number)
@@ -149,19 +155,23 @@ class TaskFiles:
             self.disk.make_folders(attempt.directory)
         return attempt
 
-    def _save_index(self, task_id: str) -> None:
+    def _save_index(self, files: Replacements, task_id: str) -> None:
         task = self.layout.task(task_id, "running")
-        write_record(self.disk, task.index, index_document(task_id, task.attempt_numbers()))
+        files.add_record(task.index, index_document(task_id, task.attempt_numbers()))
 
     def _save_published_index(
-        self, task: TaskLayout, header: TaskHeader, numbers: Sequence[int]
+        self, files: Replacements, task: TaskLayout, header: TaskHeader, numbers: Sequence[int]
     ) -> None:
         with named_errors(task.index):
             document = published_document(header, numbers, self.redactor)
-        write_record(self.disk, task.index, document)
+        files.add_record(task.index, document)
 
     def _save_result(
-        self, attempt: AttemptLayout, result: AttemptResult, final: AttemptLayout
+        self,
+        files: Replacements,
+        result: AttemptResult,
+        attempt: AttemptLayout,
+        final: AttemptLayout,
     ) -> None:
         """Write a result that says of its artifacts that they are in `final`."""
         with self._encoding(attempt.result):
@@ -169,31 +179,25 @@ class TaskFiles:
             data = self._moved(attempt, final)(dump(record))
         if self.agent is not None:
             with self._encoding(attempt.atif):
-                save_atif(self.disk, attempt, record, self.agent)
-        replace_file(self.disk, attempt.result, data)
-
-    def _save_scheduler(self, attempt: AttemptLayout, logical: LogicalAttempt) -> None:
-        record = read_record(attempt.checkpoint) or checkpoint_document()
-        record.pop("artifact_transfer", None)
-        record["scheduler"] = scheduler_document(logical)
-        write_record(self.disk, attempt.checkpoint, record)
+                save_atif(files, attempt, record, self.agent)
+        files.add(attempt.result, data)
 
     def _move(self, source: TaskLayout, target: TaskLayout) -> None:
         with named_errors(target.directory):
             self.disk.make_folders(target.directory.parent)
             self.disk.rename(source.directory, target.directory)
 
-    def _close(self, attempt: AttemptLayout, final: AttemptLayout) -> None:
+    def _close(self, files: Replacements, attempt: AttemptLayout, final: AttemptLayout) -> None:
         """Leave in the checkpoint only what a later run can use; it and what was set aside name
         the folder to which their artifacts move.
         """
         there = self._moved(attempt, final)
         if attempt.checkpoint.exists():
-            change_file(self.disk, attempt.checkpoint, lambda data: there(without_scheduler(data)))
+            files.change(attempt.checkpoint, lambda data: there(without_scheduler(data)))
         else:
-            write_record(self.disk, attempt.checkpoint, checkpoint_document())
+            files.add_record(attempt.checkpoint, checkpoint_document())
         for path in attempt.earlier_records():
-            change_file(self.disk, path, there)
+            files.change(path, there)
 
     def _moved(self, old: AttemptLayout, new: AttemptLayout) -> Callable[[bytes], bytes]:
         """What lets a record name the folder to which its artifacts move."""
@@ -208,6 +212,13 @@ class TaskFiles:
 
     def _relative(self, path: Path) -> str:
         return path.relative_to(self.layout.directory).as_posix()
+
+
+def _save_scheduler(files: Replacements, attempt: AttemptLayout, logical: LogicalAttempt) -> None:
+    record = read_record(attempt.checkpoint) or checkpoint_document()
+    record.pop("artifact_transfer", None)
+    record["scheduler"] = scheduler_document(logical)
+    files.add_record(attempt.checkpoint, record)
 
 
 def _logical_attempt(header: TaskHeader, number: int, result: AttemptResult) -> LogicalAttempt:

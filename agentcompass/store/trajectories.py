@@ -7,12 +7,12 @@ from typing import Any
 import attrs
 
 from agentcompass.records.atif import AtifAgent, atif_document
-from agentcompass.store.atomic import Disk, named_errors, write_record
+from agentcompass.store.atomic import Replacements, named_errors
 from agentcompass.store.layout import AttemptLayout
 
 
 def save_atif(
-    disk: Disk, attempt: AttemptLayout, result: Mapping[str, Any], agent: AtifAgent
+    files: Replacements, attempt: AttemptLayout, result: Mapping[str, Any], agent: AtifAgent
 ) -> None:
     """Write the trajectory of a result as it is on record, if it has a step. Blocking.
 
@@ -24,8 +24,8 @@ def save_atif(
     if document is None or is_collected(result["artifacts"], attempt.atif.name):
         return
     with named_errors(attempt.artifacts):
-        disk.make_folders(attempt.artifacts)
-    write_record(disk, attempt.atif, document)
+        files.disk.make_folders(attempt.artifacts)
+    files.add_record(attempt.atif, document)
 
 
 def is_collected(artifacts: Mapping[str, Any], name: str) -> bool:

@@ -10,8 +10,18 @@ from pathlib import Path
 import pytest
 
 from agentcompass.errors import RecordCorrupt, StoreError
-from agentcompass.store.atomic import Disk, change_file, read_record, replace_file, write_record
+from agentcompass.store.atomic import (
+    Disk,
+    change_file,
+    read_record,
+    replace_file,
+    replacing,
+    write_record,
+)
 from tests.store.disks import FaultyDisk, bad_block, no_space
+
+
+HANDLES = Path("/proc/self/fd")
 
 
 def names(folder: Path) -> list[str]:
@@ -46,6 +56,48 @@ def test_the_steps_of_a_write_are_in_their_order(tmp_path: Path) -> None:
     write_record(disk, tmp_path / "a.json", {})
 
     assert disk.steps == ["write", "sync", "rename"]
+
+
+def write_three(disk: Disk, folder: Path) -> None:
+    with replacing(disk) as files:
+        for name in ("a", "b", "c"):
+            files.add(folder / name, b"new")
+
+
+def test_files_that_belong_together_are_all_on_the_disk_before_the_first_is_replaced(
+    tmp_path: Path,
+) -> None:
+    disk = FaultyDisk()
+    write_three(disk, tmp_path)
+
+    assert disk.steps == ["write"] * 3 + ["sync"] * 3 + ["rename"] * 3
+    assert names(tmp_path) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("step", range(1, 10))
+def test_a_fault_leaves_the_later_of_the_files_as_they_were(tmp_path: Path, step: int) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / name).write_bytes(b"old")
+    handles = names(HANDLES)
+
+    with pytest.raises(StoreError, match=r"/[abc]: No space left"):
+        write_three(FaultyDisk(step), tmp_path)
+
+    replaced = max(0, step - 7)
+    contents = [(tmp_path / name).read_bytes() for name in names(tmp_path)]
+    assert contents == [b"new"] * replaced + [b"old"] * (3 - replaced)
+    assert names(HANDLES) == handles
+
+
+def test_many_files_are_not_all_open_at_once(tmp_path: Path) -> None:
+    most = 0
+    with replacing(Disk()) as files:
+        for number in range(100):
+            files.add(tmp_path / str(number), b"")
+            most = max(most, len(names(HANDLES)))
+
+    assert len(names(tmp_path)) == 100
+    assert most < 50
 
 
 def test_a_file_given_in_pieces_is_replaced_as_a_whole(tmp_path: Path) -> None:
