@@ -20,7 +20,6 @@ from agentcompass.store.atomic import (
 )
 from tests.store.disks import FaultyDisk, bad_block, no_space
 
-
 HANDLES = Path("/proc/self/fd")
 
 
