@@ -45,11 +45,15 @@ class Component(Protocol):
 class Resource(Protocol):
     """One entry of a journal of what outlives this process, kept until it is known to be gone.
 
-    `id` is unique, for the name of the sandbox; `owner` tells this process from any other.
+    `owner` tells this process from any other.
     """
 
-    id: str
     owner: str
+
+    @property
+    def id(self) -> str:
+        """Unique, for the name of the sandbox."""
+        ...
 
     @property
     def directory(self) -> str:

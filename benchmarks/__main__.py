@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.catalogue import SCENARIOS
-from benchmarks.contestants import CONTESTANTS
+from benchmarks.contestants import CONTESTANTS, PEERS
 from benchmarks.machine import facts
 from benchmarks.outcome import Outcome
 from benchmarks.processes import open_place
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = _options(arguments)
     # ends like Ctrl-C: what is measured is killed, and the temporary folder removed
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    versions = {name: CONTESTANTS[name].version() for name in options.only or CONTESTANTS}
+    versions = {name: CONTESTANTS[name].version() for name in _asked(options)}
     with open_place(options.dir) as place:
         rounds = Rounds(
             count=options.rounds or (1 if options.quick else 3),
@@ -37,6 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
         for name in options.scenarios or SCENARIOS:
             _run(SCENARIOS[name](options.quick), rounds, versions, options.out)
+
+
+def _asked(options: argparse.Namespace) -> Sequence[str]:
+    left_out = PEERS if options.quick else ()
+    return options.only or [name for name in CONTESTANTS if name not in left_out]
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -48,7 +53,11 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--only", nargs="+", choices=CONTESTANTS, metavar="CONTESTANT", help=", ".join(CONTESTANTS)
     )
-    parser.add_argument("--quick", action="store_true", help="a small version of each scenario")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="a small version of each scenario, without the peers that --only does not name",
+    )
     parser.add_argument("--dir", type=Path, help="where to write runs: decides on the disk")
     parser.add_argument(
         "--out",

@@ -6,7 +6,8 @@ from functools import partial
 
 import attrs
 
-from benchmarks.calls import PEERS
+from benchmarks.calls import PEERS as PEER_FILES
+from benchmarks.contestants import PEERS
 from benchmarks.figures import Size, a_task
 from benchmarks.scenario import Case, Measure, Numbers, Plot, Scenario, Turn, Work
 
@@ -14,7 +15,6 @@ COMMAND = "true; echo done"
 TIMES = 50
 CONCURRENCY = 32
 _START = "1 command"
-_SLOW = ("peer", "inspect")
 
 
 @attrs.frozen(kw_only=True)
@@ -41,7 +41,7 @@ def _ours(work: Commands, turn: Turn) -> Sequence[str]:
 
 def _peer(work: Commands, turn: Turn) -> Sequence[str]:
     return (
-        *(str(turn.contestant.python), str(PEERS / "agentcompass_shell.py")),
+        *(str(turn.contestant.python), str(PEER_FILES / "agentcompass_shell.py")),
         *("run", "bench_shell", "bench_shell", "mock"),
         *("--benchmark-params", json.dumps({"count": work.tasks})),
         *("--model-base-url", turn.server.url, "--model-api-key", "x"),
@@ -60,7 +60,7 @@ def _as_agentcompass() -> Sequence[str]:
 
 def _inspect(work: Commands, turn: Turn) -> Sequence[str]:
     return (
-        *(turn.contestant.program("inspect"), "eval", f"{PEERS / 'inspect_shell.py'}@shell"),
+        *(turn.contestant.program("inspect"), "eval", f"{PEER_FILES / 'inspect_shell.py'}@shell"),
         *("-T", f"count={work.tasks}", "--model", "mockllm/model", "--display", "none"),
         *("--max-samples", str(CONCURRENCY), "--max-subprocesses", str(CONCURRENCY)),
         *("--log-level", "warning", "--log-dir", "logs"),
@@ -94,15 +94,15 @@ def work_of(work: Commands) -> Work:
 def scenario(quick: bool) -> Scenario:
     """The peers run a tenth of the tasks, once."""
     sizes = {_name(tasks): tasks for tasks in ((20,) if quick else (100, 1000))}
-    everyone, without_peers = [*_STARTS], [name for name in _STARTS if name not in _SLOW]
+    everyone, without_peers = [*_STARTS], [name for name in _STARTS if name not in PEERS]
     cases = [
         Case(
             id=case,
             works=dict.fromkeys(
-                everyone if tasks == 100 else without_peers,
+                everyone if tasks <= 100 else without_peers,
                 work_of(Commands(tasks=tasks, times=TIMES)),
             ),
-            slow=_SLOW if tasks < 1000 else everyone,
+            slow=PEERS if tasks < 1000 else everyone,
         )
         for case, tasks in sizes.items()
     ]
@@ -112,7 +112,7 @@ def scenario(quick: bool) -> Scenario:
     return Scenario(
         id="commands",
         title=f"Tasks of {TIMES} small commands each, {CONCURRENCY} at once",
-        cases=[Case(id=_START, works=dict.fromkeys(everyone, start), slow=_SLOW), *cases],
+        cases=[Case(id=_START, works=dict.fromkeys(everyone, start), slow=PEERS), *cases],
         measures=[
             Measure(id="cpu_seconds_a_task", title="CPU, ms a command", scale=1e3),
             Measure(id="wall_seconds_a_task", title="wall, ms a command", scale=1e3),

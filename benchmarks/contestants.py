@@ -8,6 +8,8 @@ from pathlib import Path
 
 import attrs
 
+# Installed apart, and slow: seconds to start, minutes for what others do in seconds.
+PEERS = ("peer", "inspect")
 _CACHE = Path.home() / ".cache"
 _ASK = """
 import importlib.metadata, platform, sys

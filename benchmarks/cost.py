@@ -24,7 +24,8 @@ def cost_of(
     """Run a command in a folder to its end.
 
     CPU is that of the process and of the descendants that it has waited for; `peak_bytes` is
-    `VmHWM` of the process alone, not `ru_maxrss`, which it inherits from the one that starts it;
+    `VmHWM` of the process alone, not `ru_maxrss`, which it inherits from the one that starts it,
+    and is not there where the process ended before a second look;
     `written_bytes` is the sum of the sizes of all write calls; `cores_of_others` is how much of the
     machine everything else used meanwhile, this benchmark's model server included: wall time
     is worth little where that is much.
@@ -60,22 +61,28 @@ def _followed(
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     cpu = usage.ru_utime + usage.ru_stime
+    seen = {} if peak is None else {"peak_bytes": peak}
     return {
+        **seen,
         "wall_seconds": wall,
         "cpu_seconds": cpu,
-        "peak_bytes": peak,
         "written_bytes": io.get("wchar", 0),
         "write_calls": io.get("syscw", 0),
         "cores_of_others": max(0.0, _busy_seconds() - busy - cpu) / wall,
     }
 
 
-def _wait(process: subprocess.Popen[bytes], until: float) -> int:
-    """Wait for the end, or bring it about, without reaping; the peak of memory until then."""
-    peak, ended, poll = 0, os.pidfd_open(process.pid), select.poll()
+def _wait(process: subprocess.Popen[bytes], until: float) -> int | None:
+    """Wait for the end, or bring it about, without reaping; the peak of memory until then.
+
+    It is None for who was looked at only when it had just been started.
+    """
+    looks, peak = 0, 0
+    ended, poll = os.pidfd_open(process.pid), select.poll()
     poll.register(ended, select.POLLIN)
     try:
-        while not poll.poll(_LOOK_MS if peak else 0):
+        while not poll.poll(_LOOK_MS if looks else 0):
+            looks += 1
             peak = max(peak, numbers(Path(f"/proc/{process.pid}/status")).get("VmHWM", 0))
             if time.perf_counter() > until:
                 os.killpg(process.pid, signal.SIGKILL)
@@ -85,7 +92,7 @@ def _wait(process: subprocess.Popen[bytes], until: float) -> int:
         raise
     finally:
         os.close(ended)
-    return peak * 1024
+    return peak * 1024 if looks > 1 else None
 
 
 def numbers(path: Path) -> dict[str, int]:

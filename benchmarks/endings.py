@@ -14,6 +14,7 @@ from contextlib import contextmanager
 import attrs
 
 from benchmarks.calls import PEERS as PEER_FILES
+from benchmarks.contestants import PEERS
 from benchmarks.cost import TurnFailed
 from benchmarks.marked import Marked, kill, marked, new_mark
 from benchmarks.scenario import Case, Cell, Measure, Numbers, Plot, Scenario, Target, Turn, Work
@@ -182,7 +183,6 @@ def _of_trees(processes: Sequence[Marked]) -> list[Marked]:
 
 # The peers take a minute each to give up, and are shown with few trees, once.
 FEW, MANY = 4, 32
-PEERS = ("peer", "inspect")
 
 
 def _case(way: str, count: int, starts: Mapping[str, Start]) -> Case:

@@ -7,7 +7,6 @@ The settings are the keywords of `async_run_evaluation` or `async_summary`; the 
 is the cost as JSON.
 """
 
-import gc
 import json
 import resource
 import sys
@@ -21,6 +20,7 @@ import attrs
 import trio
 
 from agentcompass import async_run_evaluation, async_summary
+from agentcompass.cli.garbage import keep_loaded, seldom_collected
 from benchmarks.loop_probe import LoopProbe
 
 WORK: Mapping[str, Callable[..., Awaitable[Mapping[str, Any]]]] = {
@@ -45,8 +45,8 @@ def measure(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """
     probe, began = LoopProbe(), time.perf_counter()
     work = partial(WORK[name], **settings)
-    gc.freeze()  # as the command line does: what is imported is no garbage
-    with probe.watching_collections():
+    keep_loaded()  # as the command line does
+    with seldom_collected(), probe.watching_collections():
         result = trio.run(_watched, work, probe, instruments=[probe])
     usage, io = resource.getrusage(resource.RUSAGE_SELF), _numbers(Path("/proc/self/io"))
     return {

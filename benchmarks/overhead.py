@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from benchmarks.calls import Load, works
+from benchmarks.contestants import PEERS
 from benchmarks.figures import Size, a_task
 from benchmarks.scenario import Case, Cell, Found, Measure, Plot, Scenario, Target
 
 _PER_TASK = ("cpu_seconds", "wall_seconds", "kept_bytes", "written_bytes", "files")
 _BARE = ("bare_file", "bare_h11", "bare_raw")
-_PEERS = ("peer", "inspect")
 
 # What starting takes; how many could be at once makes no difference to one task.
 _ONE = Load(tasks=1, concurrency=32)
@@ -37,7 +37,7 @@ _MEASURES = (
 
 
 def scenario(quick: bool) -> Scenario:
-    """One-call tasks in growing numbers; the peers, which take minutes, not for a quick look."""
+    """One-call tasks in growing numbers; the peers, which take minutes, make fewer."""
     loads = {_name(load): load for load in _loads((100, 1000) if quick else (100, 1000, 10_000))}
     return Scenario(
         id="overhead",
@@ -64,9 +64,9 @@ def _name(load: Load) -> str:
 def _case(name: str, load: Load, quick: bool) -> Case:
     who = ["ours", *(_BARE if load.tasks < 10_000 else _BARE[:1])]
     # the peer takes ten seconds for one task, and seven minutes for 1,000
-    if not quick and load.tasks <= (1000 if load.concurrency == 32 else 100):
-        who += _PEERS
-    return Case(id=name, works=works(load, *who), slow=_PEERS if load.tasks == 1000 else ())
+    if load.tasks <= (1000 if load.concurrency == 32 and not quick else 100):
+        who += PEERS
+    return Case(id=name, works=works(load, *who), slow=PEERS if load.tasks == 1000 else ())
 
 
 def _derived(loads: Mapping[str, Load], found: Found) -> Found:

@@ -30,7 +30,7 @@ class Turn:
     """What one contestant is given for one case of one round."""
 
     contestant: Contestant
-    folder: Path  # empty, on the disk that is measured, removed after the turn
+    folder: Path  # empty, on the disk that is measured, removed when all is over
     environ: Mapping[str, str]
     server: ModelServer
 

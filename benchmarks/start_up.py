@@ -12,7 +12,7 @@ _NOTHING, _VERSION, _TASK = "python -c pass", "--version", "one task, end to end
 
 
 def scenario(quick: bool) -> Scenario:
-    """The same for a quick look: it is over soon enough."""
+    """The same for a quick look: without the peers it is over within seconds."""
     return Scenario(
         id="start_up",
         title="Starting up, and one trivial task",

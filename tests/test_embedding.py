@@ -603,9 +603,9 @@ async def test_a_paused_evaluation_meets_its_deadline_or_the_end_of_its_body(
     tmp_path: Path,
 ) -> None:
     async with open_evaluation(**settings(tmp_path / "out"), timeout_seconds=50) as timed:
+        timed.pause()
         async with open_evaluation(**settings(tmp_path / "out")) as left:
             left.pause()
-            timed.pause()
             with pytest.raises(RequestTimeout):
                 await timed.result()
 

@@ -1,6 +1,5 @@
 """One resolved orchestration in a terminal: display, logs, signals, and how it ended."""
 
-import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -10,6 +9,7 @@ from typing import Protocol
 import attrs
 
 from agentcompass.cli.bugs import REDACTOR
+from agentcompass.cli.garbage import keep_loaded, seldom_collected
 from agentcompass.cli.outcomes import show_outcomes
 from agentcompass.cli.signals import Signalled, run_under_signals
 from agentcompass.config.orchestration import Orchestration
@@ -47,9 +47,9 @@ class _Ending:
     directories: list[Path] = attrs.field(factory=list)
 
     def opened(self, directory: Path) -> None:
-        """Note where a run is; see `cli.measure` for the garbage."""
+        """Note where a run is; by now, what it needs is loaded."""
         self.directories.append(directory)
-        gc.freeze()
+        keep_loaded()
 
 
 async def conduct(resolved: Orchestration, orchestrate: Orchestrate) -> None:
@@ -57,11 +57,11 @@ async def conduct(resolved: Orchestration, orchestrate: Orchestrate) -> None:
     REDACTOR.learn(known_in(dict(os.environ)))
     ending, options = _Ending(), resolved.runtime
     try:
-        async with terminal(options.progress, sys.stderr, requests=resolved.names) as display:
-            with console_logging(display.say, options.log_level, REDACTOR):
-                signalled = await _run(resolved, orchestrate, ending, display)
+        with seldom_collected():
+            async with terminal(options.progress, sys.stderr, requests=resolved.names) as display:
+                with console_logging(display.say, options.log_level, REDACTOR):
+                    signalled = await _run(resolved, orchestrate, ending, display)
     finally:
-        gc.unfreeze()
         outcomes = sorted(ending.outcomes, key=lambda outcome: resolved.names.index(outcome.name))
         if outcomes:  # also where a bug of ours ends them
             show_outcomes(outcomes)
@@ -77,7 +77,7 @@ async def _run(
         try:
             await orchestrate(
                 resolved,
-                reporters=[display],
+                reporters=[display] if display.shows_progress else [],
                 ended=[display.ended, ending.outcomes.append],
                 on_open=ending.opened,
                 redactor=REDACTOR,

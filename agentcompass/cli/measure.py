@@ -1,6 +1,5 @@
 """One resolved request in a terminal: display, logs, signals, and how it ended."""
 
-import gc
 import logging
 import os
 import sys
@@ -11,6 +10,7 @@ from typing import Any, Protocol
 import attrs
 
 from agentcompass.cli.bugs import REDACTOR
+from agentcompass.cli.garbage import keep_loaded, seldom_collected
 from agentcompass.cli.output import tell
 from agentcompass.cli.result import fatal_issues, show_result
 from agentcompass.cli.signals import Signalled, run_under_signals
@@ -51,24 +51,19 @@ class _Ending:
     directory: Path | None = None
 
     def opened(self, directory: Path) -> None:
-        """Note where the run is; what is loaded by now lives as long as it does.
-
-        So no collection of garbage, which stops the loop, looks through all of it again and again.
-        """
+        """Note where the run is; by now, all that it needs is loaded."""
         self.directory = directory
-        gc.freeze()
+        keep_loaded()
 
 
 async def measure(resolved: Resolved, evaluate: Evaluate) -> None:
     """Run the request and write its result; raises what decides about the exit code."""
     REDACTOR.learn(known_secrets(resolved.request, os.environ))
     ending = _Ending()
-    try:
+    with seldom_collected():
         async with terminal(resolved.options.progress, sys.stderr) as display:
             with console_logging(display.say, resolved.options.log_level, REDACTOR):
                 signalled = await _run(resolved, evaluate, ending, display)
-    finally:
-        gc.unfreeze()
     _conclude(ending, signalled)
 
 
@@ -80,7 +75,7 @@ async def _run(
             ending.result = await evaluate(
                 resolved.request,
                 resolved.options,
-                reporters=[display],
+                reporters=[display] if display.shows_progress else [],
                 on_open=ending.opened,
                 redactor=REDACTOR,
             )

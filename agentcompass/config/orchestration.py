@@ -81,7 +81,8 @@ class Orchestration:
 
         `task_concurrency` is by default the largest of the requests'. Raises `ConfigInvalid`.
         """
-        if faults := list(_request_faults(requests)):
+        settings = plain({} if runtime is None else runtime)
+        if faults := [*_shape_faults(name, settings), *_request_faults(requests)]:
             raise ConfigInvalid(faults)
         slots = max(request.execution.task_concurrency for request in requests.values())
         made = cls(name=name, task_concurrency=slots, runtime=ProcessOptions(), requests=())
@@ -91,7 +92,7 @@ class Orchestration:
         )
         whole = attrs.evolve(made, requests=placed)
         asked = slots if task_concurrency is None else task_concurrency
-        return whole.with_settings(**{**plain(runtime or {}), "task_concurrency": asked})
+        return whole.with_settings(**{**settings, "task_concurrency": asked})
 
     def with_settings(self, **settings: Any) -> "Orchestration":
         """The same requests with these keywords of `launch`, but for those that come too late.
@@ -149,8 +150,9 @@ def resolve_orchestration(
     orchestration_id = uuid.uuid4().hex
     settled = []
     for index, (name, asked) in enumerate(outline.requests.items()):
-        ids = dict(chosen_ids(outline.defaults, asked, faults))
-        found = gathered([*files, *layers(outline, asked, ids, given)], [], environ)
+        its_faults: list[str] = []
+        ids = dict(chosen_ids(outline.defaults, asked, its_faults))
+        found = gathered([*files, *layers(outline, asked, ids, given)], its_faults, environ)
         place = _place(orchestration_id, index, name)
         paths = config_paths(values)
         metadata = {**place, "config_path": paths} if paths else place
@@ -181,6 +183,13 @@ def _place(orchestration_id: str, index: int, name: str) -> dict[str, Any]:
         "request_name": name,
         "request_index": index,
     }
+
+
+def _shape_faults(name: object, runtime: object) -> Iterator[str]:
+    if not isinstance(name, str):
+        yield f"name: expected text, got {name!r:.40}"
+    if not isinstance(runtime, dict) or not all(isinstance(key, str) for key in runtime):
+        yield f"runtime: expected settings by their names, got {runtime!r:.40}"
 
 
 def _request_faults(requests: Mapping[str, RunRequest]) -> Iterator[str]:

@@ -77,7 +77,10 @@ def read_orchestration(path: str, *, cwd: Path) -> Written:
 def written_in_python(spec: OrchestrationSpec | Mapping[str, Any]) -> Written:
     """The same for a spec, which is left as it is; raises `ConfigInvalid` for what is none."""
     if not isinstance(spec, OrchestrationSpec | Mapping):
-        raise ConfigInvalid([f"orchestration: expected an OrchestrationSpec, got {spec!r:.40}"])
+        wanted = "an OrchestrationSpec, an Orchestration or a mapping"
+        raise ConfigInvalid(
+            [f"orchestration: expected {wanted}, got {spec!r:.40}; agentcompass launch reads files"]
+        )
     try:
         content = plain(spec)
         json.dumps(content, default=repr)

@@ -76,7 +76,8 @@ def _component(found: Gathered, kind: Kind, component_id: str) -> Any:
     try:
         component = component_class(kind, component_id)
     except UsageError as error:
-        if component_id not in {*PLANNED.get(kind, ()), NO_HARNESS}:
+        told = any(fault.endswith(str(error)) for fault in found.faults)
+        if not told and component_id not in {*PLANNED.get(kind, ()), NO_HARNESS}:
             found.faults.append(str(error))
         return settle(params, Any)
     params = settled_params(kind, component, params)

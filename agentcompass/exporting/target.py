@@ -1,6 +1,7 @@
 """What is exported takes its place whole, or leaves nothing."""
 
 import os
+import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,7 +30,7 @@ def made_at_once(target: Path, *, name: str = "") -> Iterator[Path]:
     With `name`, only that file of the folder takes the place.
     """
     near = next(parent for parent in target.parents if parent.exists())
-    folder = near / f".{target.name}.{os.getpid()}.tmp"
+    folder = near / f".{target.name}.{secrets.token_hex(8)}.tmp"
     folder.mkdir()
     try:
         yield folder

@@ -41,6 +41,11 @@ class Display:
         self._lines = {name: PlainLines(board) for name, board in plain.items()}
         self._writer = Writer(self._draw if self._drawing else None)
 
+    @property
+    def shows_progress(self) -> bool:
+        """Whether anything comes of the events."""
+        return bool(self._lines) or self._drawing is not None
+
     def emit(self, event: ProgressEvent) -> None:
         """Take note of an event; never blocks, never raises."""
         now, name = self._clock(), event.request_name

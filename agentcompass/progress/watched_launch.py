@@ -1,5 +1,6 @@
 """The runs of one launch as others see them, from the files below a results folder."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ class WatchedLaunch:
         new = [path for path in runs_below(self.directory) if path not in self._seen]
         self._seen.update(new)
         found = {path: _place(path) for path in new}
-        for path in sorted(found, key=lambda path: found[path].get("request_index", 0)):
+        for path in sorted(found, key=lambda path: (_index(found[path]), changed_at(path))):
             if found[path].get("orchestration_id") == self.orchestration_id:
                 name = str(found[path].get("request_name"))
                 self.runs[name] = WatchedRun(RunLayout(path.parent))
@@ -44,6 +45,11 @@ def watched(directory: Path) -> WatchedRun | WatchedLaunch:
     launch = WatchedLaunch(directory, of_launch)
     launch.look()
     return launch
+
+
+def _index(place: Mapping[str, Any]) -> float:
+    value = place.get("request_index")
+    return value if isinstance(value, int | float) else math.inf  # of a damaged file: last
 
 
 def _newest(directory: Path) -> Path | None:

@@ -34,11 +34,16 @@ def with_payload(event: ProgressEvent, payload: Mapping[str, Any]) -> ProgressEv
 
 
 def _copied(value: Any) -> Any:
+    if type(value) in _ATOMS:  # nearly all: to ask for a mapping takes far longer
+        return value
     if isinstance(value, Mapping):
         return {key: _copied(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_copied(item) for item in value]
     return value
+
+
+_ATOMS = frozenset({str, int, float, bool, type(None)})
 
 
 @attrs.frozen(kw_only=True)

@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote, quote_plus
 
@@ -25,7 +26,7 @@ class Spellings:
         # The longest go first, since one may hold another.
         self.all = sorted({form for s in known for form in spellings(s)}, key=_longest_first)
         self.hints = [*self.all, *map(_longest_plain, filter(_QUOTED.search, bases))]
-        self._shortest = min(map(len, self.hints), default=0)
+        self._shortest = min(map(len, self.hints), default=sys.maxsize)
         self.pattern = re.compile(
             "|".join(_quoted_anyhow(s) if s in bases else re.escape(s) for s in self.all)
         )

@@ -5,8 +5,8 @@ can make each one fail, or kill the process there.
 """
 
 import errno
-import itertools
 import os
+import secrets
 import stat
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +19,6 @@ import attrs
 from agentcompass.errors import StoreError
 from agentcompass.store.encode import NotPlain, decode, encode
 
-_numbers = itertools.count(1)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _MOST_OPEN = 16  # files that wait to be replaced
 _BLOCK = 1 << 16  # bytes that a file given in pieces is written in, at least
@@ -86,8 +85,9 @@ class Replacements:
         """
         if len(self._written) >= _MOST_OPEN:
             self.commit()
-        # Hidden and with a suffix of its own: no reader takes what a crash leaves for a record.
-        temporary = path.with_name(f".{path.name}.{os.getpid()}-{next(_numbers)}.tmp")
+        # Hidden and with a suffix of its own: no reader takes what a crash leaves for a record. By
+        # chance, not by a process id, which the next process in a container often has as well.
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
         with named_errors(path):
             self._written.append(_Written(path, temporary, os.open(temporary, _NEW, 0o666)))
             for block in (data,) if isinstance(data, bytes) else _blocks(data):

@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Set
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
 from uuid import UUID
@@ -124,15 +125,25 @@ def container(value: Any) -> dict[Any, Any] | list[Any]:
 
 
 def _convert(value: Any) -> Any:
+    found = _rule_of(type(value))  # type: ignore[arg-type]  # mypy: no class can be hashed
+    if found is not None:
+        return found(value)
     for kind, rule in _RULES:
-        if isinstance(value, kind):
+        if isinstance(value, kind):  # what only passes itself off as one
             return rule(value)
-    if attrs.has(type(value)):
-        return _fields(value)
     scalar = getattr(value, "item", None)
     if callable(scalar) and getattr(value, "shape", None) == ():
         return scalar()
     raise NotPlain(f"a value of type {type(value).__qualname__} cannot be written as JSON")
+
+
+# Asked once of a type, since to ask of every value would take longer than all the rest.
+@lru_cache(maxsize=1024)
+def _rule_of(wanted: type[Any]) -> Callable[[Any], Any] | None:
+    for kind, rule in _RULES:
+        if issubclass(wanted, kind):
+            return rule
+    return _fields if attrs.has(wanted) else None
 
 
 def _fields(record: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ only where it is the name of a credential; free text also by the forms that cred
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from agentcompass.records.credentials import is_secret_name
@@ -46,6 +47,7 @@ class Redactor:
         """Mask these as well from now on."""
         self._known |= {secret for secret in secrets if len(secret) >= SHORTEST}
         self._spellings = Spellings(self._known)
+        self._read = lru_cache(4096)(self._read_name)  # the same few come again and again
         self._encoded = [form.encode("utf-8", "surrogatepass") for form in self._spellings.all]
 
     def text(self, text: str) -> str:
@@ -94,18 +96,17 @@ class Redactor:
         done: dict[Any, Any] = {}
         same = True
         for key, item in value.items():
-            is_text = isinstance(key, str)
-            named = by_name and is_text and _names_secret(key, value)
-            masked = _hide(item) if named else self._walk(item, by_name=by_name)
-            name = self._spellings.masked(key) if is_text else key
-            same = same and masked is item and name is key
+            name, is_secret = self._read(key) if isinstance(key, str) else (key, False)
+            # A token beside its log-probability is a word that the model said.
+            hide = by_name and is_secret and not (key == "token" and "logprob" in value)
+            masked = _hide(item) if hide else self._walk(item, by_name=by_name)
+            same = same and masked is item and name == key
             done[_free(name, done) if name in done else name] = masked
         return value if same else done
 
-
-def _names_secret(key: str, siblings: Mapping[Any, Any]) -> bool:
-    # A token beside its log-probability is a word that the model said.
-    return is_secret_name(key) and not (key == "token" and "logprob" in siblings)
+    def _read_name(self, name: str) -> tuple[str, bool]:
+        """A name without the known secrets, and whether it is that of a credential."""
+        return self._spellings.masked(name), is_secret_name(name)
 
 
 def _hide(value: Any) -> Any:

@@ -4,6 +4,7 @@ import logging
 import os
 import uuid
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,13 @@ class ResourceFile:
     attempt: int
     disk: Disk
     limiter: trio.CapacityLimiter
-    id: str = attrs.field(factory=lambda: uuid.uuid4().hex)
     owner: str = attrs.field(factory=this_process)
     _record: dict[str, Any] = attrs.field(factory=dict, init=False)
+
+    @cached_property  # made up when it is asked for: many sandboxes have no entry
+    def id(self) -> str:
+        """What no other entry is called."""
+        return uuid.uuid4().hex
 
     @property
     def directory(self) -> str:

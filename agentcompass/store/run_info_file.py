@@ -47,18 +47,36 @@ def read_without_plans(path: Path) -> Any:
 def set_member(disk: Disk, path: Path, name: str, value: Any) -> None:
     """Replace the file by one in which its member `name` is `value`, and the others are as before.
 
-    Raises `StoreError`; the file is then as it was.
+    Raises `StoreError`, also where it is no JSON object; the file is then as it was.
     """
-    with named_errors(path), open_regular(path) as file:
-        names = set(map(itemgetter(0), _by_member(file)))
-    wanted = name.encode()
+    wanted, names = name.encode(), _names(path)
     has_place = wanted in names or max(names, default=b"") > wanted
     if not has_place:  # which no member has in a file of another form
-        write_record(disk, path, {**read_record(path), name: value}, sort_keys=True)
+        record = read_record(path)
+        if not isinstance(record, dict):
+            raise RecordCorrupt(f"{path}: expected an object")
+        write_record(disk, path, {**record, name: value}, sort_keys=True)
         return
     text = encode({name: value}, sort_keys=True).removeprefix(_BEGIN).removesuffix(b"\n}\n")
     with named_errors(path), open_regular(path) as file:
         replace_file(disk, path, _changed(file, wanted, text, is_there=wanted in names))
+
+
+def _names(path: Path) -> set[bytes]:
+    """The names of its members; none where that is in doubt, as in a file edited by hand."""
+    name, data = b"", bytearray()
+    names: set[bytes] = set()
+    with named_errors(path), open_regular(path) as file:
+        for name, line in _by_member(file):
+            names.add(name)
+            data += line if name != _PLANS else b""
+    try:
+        record = decode(bytes(data), source=str(path))
+    except RecordCorrupt:
+        return set()
+    ends_alone = name == b"" and isinstance(record, dict)
+    parsed = {key.encode(errors="surrogatepass") for key in record} if ends_alone else set()
+    return names if parsed == names - {b"", _PLANS} else set()
 
 
 def _by_member(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:

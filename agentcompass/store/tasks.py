@@ -184,8 +184,11 @@ class TaskFiles:
 
     def _move(self, source: TaskLayout, target: TaskLayout) -> None:
         with named_errors(target.directory):
-            self.disk.make_folders(target.directory.parent)
-            self.disk.rename(source.directory, target.directory)
+            try:
+                self.disk.rename(source.directory, target.directory)
+            except FileNotFoundError:  # the first task in this state
+                self.disk.make_folders(target.directory.parent)
+                self.disk.rename(source.directory, target.directory)
 
     def _close(self, files: Replacements, attempt: AttemptLayout, final: AttemptLayout) -> None:
         """Leave in the checkpoint only what a later run can use; it and what was set aside name

@@ -64,6 +64,17 @@ async def test_each_request_that_has_begun_has_a_row_in_their_order(tmp_path: Pa
     assert rows[1][-1] == str(tmp_path / "z" / "l1")
 
 
+@pytest.mark.parametrize("index", [None, "x", [1]])
+async def test_a_damaged_run_of_another_launch_is_passed_over(tmp_path: Path, index: Any) -> None:
+    write_run(tmp_path, "other", index, launch="")
+    write_run(tmp_path, "damaged", index, status="completed")
+    write_run(tmp_path, "a", 0, status="completed")
+
+    found = json.loads((await invoke(str(tmp_path), "--format", "json")).stdout)
+
+    assert list(found["requests"]) == ["a", "damaged"]
+
+
 async def test_as_json_it_has_the_facts_of_each_run(tmp_path: Path) -> None:
     write_run(tmp_path, "a", 0, status="completed")
     found = json.loads((await invoke(str(tmp_path), "--format", "json")).stdout)

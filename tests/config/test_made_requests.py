@@ -109,6 +109,18 @@ def test_each_keyword_of_a_run_is_for_the_making_or_for_the_running() -> None:
             lambda: Orchestration.from_requests({"a": made()}, runtime={"results": "x"}),
             "results: unknown keyword",
         ),
+        (
+            lambda: Orchestration.from_requests({"a": made()}, runtime="r"),  # type: ignore[arg-type]
+            "runtime: expected settings by their names, got 'r'",
+        ),
+        (
+            lambda: Orchestration.from_requests({"a": made()}, runtime={1: 2}),  # type: ignore[dict-item]
+            "runtime: expected settings by their names, got {1: 2}",
+        ),
+        (
+            lambda: Orchestration.from_requests({"a": made()}, name=3),  # type: ignore[arg-type]
+            "name: expected text, got 3",
+        ),
     ],
 )
 def test_what_no_program_can_mean_is_refused_in_one_line(

@@ -399,7 +399,7 @@ def itself() -> dict[str, Any]:
         ("{}", "plan.json: requests: expected a list of requests"),
         ('{"a": 1, "a": 2}', "plan.json: line 1 column 10: duplicate key"),
         ("a: [\n", "plan.yaml: line 2 column 1: "),
-        (5, "orchestration: expected an OrchestrationSpec, got 5"),
+        (5, "orchestration: expected an OrchestrationSpec, an Orchestration or a mapping, got 5"),
         (itself(), "orchestration: holds itself, or what JSON cannot"),
         ({"requests": []}, "requests: expected a list of requests"),
     ],
@@ -432,10 +432,10 @@ requests:
         "nope: unknown keyword",
         "plan.yaml: version: must be 1, not 3",
         "plan.yaml: requests[2].name: 'a' is the name of two requests",
-        "plan.yaml: requests[1].harness.id: harness 'nope' is not known",
         "plan.yaml: requests[0].execution.max_retries: expected an integer, got str 'x'",
         "task_concurrency: must be >= 1: 0",
         "plan.yaml: defaults.benchmark.limit: expected an integer, got str 'few'",
+        "plan.yaml: requests[1].harness.id: harness 'nope' is not known",
         "plan.yaml: requests[2].execution.attempts: 'k' must be >= 1: 0",
     ]
 

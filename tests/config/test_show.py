@@ -71,3 +71,11 @@ def test_the_secrets_to_mask_come_with_it(tmp_path, toys):
 def test_what_a_run_would_refuse_is_refused(show, config, ids, fault):
     with pytest.raises(ConfigInvalid, match=fault):
         show(config, **ids)
+
+
+def test_a_configured_component_that_nobody_knows_is_told_once(show):
+    with pytest.raises(ConfigInvalid) as caught:
+        show("benchmarks: {nope: {x: 1}}")
+
+    [fault] = caught.value.faults
+    assert fault.startswith("config.yaml: benchmarks.nope: benchmark 'nope' is not known")

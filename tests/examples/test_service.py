@@ -192,7 +192,9 @@ async def test_what_cannot_be_is_refused_with_the_reason(tmp_path: Path) -> None
             answer = await client.ask("POST", "/evaluations", body)
             assert answer.status_code == 400
             assert reason in answer.json()["error"]
-        assert (await client.ask("GET", "/evaluations/nope")).status_code == 404
+        missing = await client.ask("GET", "/evaluations/nope")
+        assert missing.status_code == 404
+        assert missing.json() == {"error": "404: there is no evaluation 'nope'"}
         name = await client.start(asked(benchmark_params={"sample_ids": ["no-such-task"]}))
         assert await client.events(name) == []
         shown = (await client.ask("GET", f"/evaluations/{name}")).json()

@@ -89,6 +89,7 @@ async def test_none_shows_nothing_but_what_is_said():
         display.say("two\nlines\x1b[31m")
 
     assert stream.getvalue() == "two\nlines\\x1b[31m\n"
+    assert not display.shows_progress
 
 
 async def test_a_terminal_gets_a_drawing_that_ends_with_the_last_state():

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from benchmarks.marked import Marked, kill, marked, new_mark
 
 PATH = "/usr/bin:/bin"
+# what a process is before it is the program that a test has started
+STARTERS = ("python", "sh", "setsid")
 
 
 @contextmanager
@@ -22,7 +24,7 @@ def running(*command: str, **variables: str) -> Iterator[subprocess.Popen[bytes]
 def until_there_are(count: int, mark: str) -> Sequence[Marked]:
     """So many by their final program: a process carries the mark before it runs that."""
     give_up_at = time.monotonic() + 20
-    while len(found := [each for each in marked(mark) if each.program != "python"]) != count:
+    while len(found := [each for each in marked(mark) if each.program not in STARTERS]) != count:
         assert time.monotonic() < give_up_at, found
         time.sleep(0.01)
     return found

@@ -4,6 +4,7 @@ import errno
 import itertools
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,6 +35,31 @@ def test_a_record_is_written_and_read_back(tmp_path: Path) -> None:
     assert path.read_text() == '{\n  "a": "é",\n  "b": 1\n}\n'
     assert read_record(path) == {"a": "é", "b": 1}
     assert names(tmp_path) == ["task.json"]
+
+
+def test_what_a_killed_process_left_is_in_nobodys_way(tmp_path: Path) -> None:
+    """In a container each process has the same id. Fails where the name depends on that alone."""
+    program = """
+import os, sys
+from pathlib import Path
+from agentcompass.exporting.target import made_at_once
+from agentcompass.store.atomic import Disk, replace_file
+
+class Killed(Disk):
+    def rename(self, source, target):
+        os._exit(9)
+
+os.getpid = lambda: 1
+folder = Path(sys.argv[1])
+with made_at_once(folder / "export"):
+    replace_file(Killed() if sys.argv[2:] else Disk(), folder / "record", b"new")
+"""
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    codes = [subprocess.run([*command, *more], check=False).returncode for more in (["kill"], [])]
+
+    assert codes == [9, 0]
+    assert (tmp_path / "record").read_bytes() == b"new"
+    assert (tmp_path / "export").is_dir()
 
 
 @pytest.mark.parametrize("error", [no_space, bad_block])

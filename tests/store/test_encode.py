@@ -82,6 +82,24 @@ def test_what_json_lacks_is_converted_by_rule(value: Any, written: Any) -> None:
     assert decode(encode(value), source="file") == written
 
 
+class Disguised:
+    """Of a type that nobody knows, as the proxies of other packages are."""
+
+    @property
+    def __class__(self) -> type:
+        return dict
+
+    def keys(self) -> list[str]:
+        return ["a"]
+
+    def __getitem__(self, key: str) -> int:
+        return 1
+
+
+def test_what_passes_itself_off_as_a_mapping_is_written_as_one() -> None:
+    assert plain(Disguised()) == {"a": 1}
+
+
 def test_odd_bytes_of_a_file_name_survive() -> None:
     text = decode(encode({"name": b"caf\xbc"}), source="file")["name"]
 

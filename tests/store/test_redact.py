@@ -128,6 +128,22 @@ def test_an_env_or_headers_is_masked_where_it_holds_a_secret() -> None:
     }
 
 
+def test_a_name_is_masked_as_soon_as_it_is_known_to_be_secret() -> None:
+    learning = Redactor()
+    assert learning.record({KEY: 1}) == {KEY: 1}
+
+    learning.learn([KEY])
+
+    assert learning.record({KEY: 1}) == {MASK: 1}
+
+
+def test_a_name_that_was_met_before_is_no_reason_to_copy() -> None:
+    first, second = json.loads('[{"name": 1}]')[0], json.loads('[{"name": 1}]')[0]
+
+    assert redactor.record(first) is first
+    assert redactor.record(second) is second
+
+
 def test_names_mean_nothing_to_known() -> None:
     assert redactor.known({"password": "hunter2", "x": KEY}) == {"password": "hunter2", "x": MASK}
 

@@ -64,3 +64,33 @@ def test_a_file_that_we_wrote_stays_sorted_and_indented(tmp_path: Path) -> None:
     path = write(tmp_path / "f", INFO, {"indent": 2, "sort_keys": True})
     set_member(QuickDisk(), path, "m", {"x": [1]})
     assert path.read_text() == json.dumps({**INFO, "m": {"x": [1]}}, indent=2, sort_keys=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{\n  "a": 1,\n  "m": "x"}\n',
+        '{\n  "a": 1,\n  "m": "x", "n": 2\n}\n',
+        '{\n  "a": 1,\n  "m": {\n    "x": 1\n  }, "n": 2\n}\n',
+        '{\n  "a": 1,\n  "b": {\n  "m": 2\n},\n  "z": 3\n}\n',
+        '{\n  "a": [\n  "x",\n  "m"\n  ],\n  "z": 3\n}\n',
+        '{\n  "a": 1,\n  "\\u006d": 2,\n  "z": 3\n}\n',
+    ],
+)
+def test_a_file_edited_by_hand_loses_nothing(tmp_path: Path, text: str) -> None:
+    """Fails where such lines are taken for those of members."""
+    path = tmp_path / "f"
+    path.write_text(text)
+    set_member(QuickDisk(), path, "m", {"new": True})
+    assert json.loads(path.read_text()) == {**json.loads(text), "m": {"new": True}}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "null", "[]", '{\n  "z": 1\n', '{\n  "z": 1\n}\n{}', '{\n  "z": 1,\n}\n']
+)
+def test_what_is_no_object_is_refused_and_stays_as_it_is(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "f"
+    path.write_text(text)
+    with pytest.raises(RecordCorrupt):
+        set_member(QuickDisk(), path, "m", 1)
+    assert path.read_text() == text

@@ -82,7 +82,7 @@ def test_a_full_file_system_ends_in_one_line_with_nothing_half_written(
 
     assert ended.code == 1
     kept = check(ended, copy)
-    assert len(kept) < 8
+    assert sum(task.is_published for task in kept) < 8  # the others may have begun, and no more
     [line] = [line for line in ended.err.splitlines() if line.startswith("Error: ")]
     assert line == ended.err.splitlines()[-1]
     assert "No space left on device" in line

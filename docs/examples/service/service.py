@@ -1,6 +1,6 @@
 """Evaluations over HTTP, on trio: start them, ask how they stand, follow their events, end them.
 
-    pip install agentcompass hypercorn starlette
+    pip install hypercorn starlette   # beside agentcompass
     python service.py 127.0.0.1:8080 results
 
 POST    /evaluations             the keywords of `open_evaluation` as JSON
@@ -148,7 +148,8 @@ async def how_it_stands(name: str, evaluation: Evaluation) -> dict[str, Any]:
 
 async def refuse(_request: Request, error: Exception) -> Response:
     """Tell the client what it has to change."""
-    return Answer({"error": str(error)}, status_code=400)
+    status, headers = getattr(error, "status_code", 400), getattr(error, "headers", None)
+    return Answer({"error": str(error)}, status_code=status, headers=headers)
 
 
 def make_app(service: Service) -> Starlette:
@@ -160,7 +161,7 @@ def make_app(service: Service) -> Starlette:
             Route("/evaluations/{name}/events", service.events, methods=["GET"]),
             Route("/evaluations/{name}", service.cancel, methods=["DELETE"]),
         ],
-        exception_handlers={UsageError: refuse, ClientDisconnect: refuse},
+        exception_handlers=dict.fromkeys((UsageError, ClientDisconnect, HTTPException), refuse),
     )
 
 
