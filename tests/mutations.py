@@ -254,8 +254,8 @@ def survives(mutation: Mutation, folder: Path) -> str | None:
         [sys.executable, "-m", "pytest", *QUIET, f"{mutation.tests}::{mutation.test}"],
         cwd=folder,
         env={
-            "HYPOTHESIS_PROFILE": "ci",
             **os.environ,
+            "HYPOTHESIS_PROFILE": "mutations",
             "PYTHONPATH": str(folder),
             "PYTHONDONTWRITEBYTECODE": "1",
         },
