@@ -202,9 +202,3 @@ def named_errors(path: Path) -> Iterator[None]:
         raise StoreError(f"{path}: cannot be written: {error}") from error
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror or error}") from error
-
-
-def change_file(disk: Disk, path: Path, change: Callable[[bytes], bytes]) -> None:
-    """Replace the content of `path` by what `change` makes of it, if that differs."""
-    with replacing(disk) as files:
-        files.change(path, change)

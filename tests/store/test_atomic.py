@@ -13,7 +13,6 @@ import pytest
 from agentcompass.errors import RecordCorrupt, StoreError
 from agentcompass.store.atomic import (
     Disk,
-    change_file,
     read_record,
     replace_file,
     replacing,
@@ -173,10 +172,12 @@ def test_a_file_is_only_written_when_it_changes(tmp_path: Path) -> None:
     path, disk = tmp_path / "a", FaultyDisk()
     path.write_bytes(b"one two")
 
-    change_file(disk, path, lambda data: data.replace(b"three", b"3"))
+    with replacing(disk) as files:
+        files.change(path, lambda data: data.replace(b"three", b"3"))
     assert disk.steps == []
 
-    change_file(disk, path, lambda data: data.replace(b"two", b"2"))
+    with replacing(disk) as files:
+        files.change(path, lambda data: data.replace(b"two", b"2"))
     assert path.read_bytes() == b"one 2"
 
 
