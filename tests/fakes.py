@@ -354,7 +354,9 @@ class MemoryStore:
     def artifacts_dir(self, task_id: str, attempt: int) -> Path:
         return self.directory / "details" / "running" / task_id / f"attempt-{attempt}" / "artifacts"
 
-    async def save_evaluation_checkpoint(self, checkpoint: EvaluationCheckpoint) -> None:
+    async def save_evaluation_checkpoint(
+        self, header: TaskHeader, checkpoint: EvaluationCheckpoint
+    ) -> None:
         self._may_fail("save_evaluation_checkpoint")
         self.checkpoints.append(checkpoint)
 

@@ -12,6 +12,7 @@ from agentcompass.engine.budget import CountedConversation, ExecutionAllowance
 from agentcompass.engine.execution_state import Execution
 from agentcompass.engine.issues import issue_from
 from agentcompass.engine.limits import Permit
+from agentcompass.engine.observed import task_header
 from agentcompass.engine.recording import conversation_of
 from agentcompass.engine.results import evaluation_checkpoint
 from agentcompass.engine.sessions import open_session
@@ -182,6 +183,8 @@ async def _keep_agent_result(execution: Execution) -> None:
     if execution.may_rescore:
         execution.enter("save_evaluation_checkpoint")
         try:
-            await execution.run.store.save_evaluation_checkpoint(evaluation_checkpoint(execution))
+            await execution.run.store.save_evaluation_checkpoint(
+                task_header(execution.run.job, execution.task), evaluation_checkpoint(execution)
+            )
         except StoreError as error:  # it can be scored all the same, only not by a later run
             execution.warn("collect", "checkpoint_unsaved", str(error))

@@ -58,7 +58,9 @@ class Store(Protocol):
 
     def artifacts_dir(self, task_id: str, attempt: int) -> Path: ...
 
-    async def save_evaluation_checkpoint(self, checkpoint: EvaluationCheckpoint) -> None: ...
+    async def save_evaluation_checkpoint(
+        self, header: TaskHeader, checkpoint: EvaluationCheckpoint
+    ) -> None: ...
 
     async def save_attempt(
         self, header: TaskHeader, attempt: int, result: AttemptResult

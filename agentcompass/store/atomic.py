@@ -11,7 +11,10 @@ import stat
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
+from itertools import count
 from pathlib import Path
+from types import TracebackType
 from typing import Any, BinaryIO
 
 import attrs
@@ -19,17 +22,30 @@ import attrs
 from agentcompass.errors import StoreError
 from agentcompass.store.encode import NotPlain, decode, encode
 
+StrPath = str | os.PathLike[str]
+
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _MOST_OPEN = 16  # files that wait to be replaced
 _BLOCK = 1 << 16  # bytes that a file given in pieces is written in, at least
+
+_numbers = count()
 
 
 class Disk:
     """The file system; every method blocks, and raises `OSError` as the system does."""
 
-    def make_folders(self, path: Path) -> None:
-        """Make `path` and what is missing above it."""
-        path.mkdir(parents=True, exist_ok=True)
+    def make_folders(self, path: StrPath) -> bool:
+        """Make `path` and what is missing above it; whether it was not there before."""
+        try:
+            os.mkdir(path)  # noqa: PTH102  # one system call, without building a Path
+        except FileNotFoundError:
+            self.make_folders(os.path.dirname(path))  # noqa: PTH120
+            return self.make_folders(path)
+        except FileExistsError:
+            if not os.path.isdir(path):  # noqa: PTH112
+                raise
+            return False
+        return True
 
     def claim_folder(self, path: Path) -> None:
         """Make `path`, which must not exist."""
@@ -41,6 +57,14 @@ class Disk:
         while rest:
             rest = rest[os.write(file, rest) :]
 
+    def start_sync(self, file: int) -> None:
+        """Have the system begin to write what is to be synced next; a hint, never waits.
+
+        Of several files then the first sync waits for most of the others' work as well.
+        """
+        if hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+
     def sync(self, file: int) -> None:
         """Return once what was written survives a loss of power."""
         os.fdatasync(file)
@@ -49,7 +73,7 @@ class Disk:
         """Cut an open file to `size` bytes."""
         os.ftruncate(file, size)
 
-    def rename(self, source: Path, target: Path) -> None:
+    def rename(self, source: StrPath, target: StrPath) -> None:
         """Move a file or folder; a file at `target` is replaced, a folder with content is not."""
         os.rename(source, target)  # noqa: PTH104  # one system call, without building a Path
 
@@ -63,13 +87,13 @@ class _Written:
     """What is to be the content of `path`: a temporary file beside it, still open."""
 
     path: Path
-    temporary: Path
+    temporary: str
     file: int
 
 
 @attrs.define(eq=False)
 class Replacements:
-    """Files that are replaced in the order in which they were added, by `commit`.
+    """Files that are replaced in the order in which they were added, and what follows on that.
 
     None is replaced before all are on the disk, of up to 16 at once. The first sync has the file
     system write its journal for all of them, so that several take little longer than one.
@@ -77,6 +101,7 @@ class Replacements:
 
     disk: Disk
     _written: deque[_Written] = attrs.field(factory=deque, init=False)
+    _following: list[Callable[[], None]] = attrs.field(factory=list, init=False)
 
     def add(self, path: Path, data: bytes | Iterable[bytes]) -> None:
         """Write `data`, whole or in pieces, beside `path`; the folder has to exist.
@@ -84,11 +109,10 @@ class Replacements:
         Raises `StoreError` naming the file and the cause.
         """
         if len(self._written) >= _MOST_OPEN:
-            self.commit()
-        # Hidden and with a suffix of its own: no reader takes what a crash leaves for a record. By
-        # chance, not by a process id, which the next process in a container often has as well.
-        temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+            self.sync()
+            self._replace()
         with named_errors(path):
+            temporary = _beside(str(path))
             self._written.append(_Written(path, temporary, os.open(temporary, _NEW, 0o666)))
             for block in (data,) if isinstance(data, bytes) else _blocks(data):
                 self.disk.write(self._written[-1].file, block)
@@ -107,11 +131,37 @@ class Replacements:
         if after != before:
             self.add(path, after)
 
-    def commit(self) -> None:
-        """Replace them. Raises `StoreError` naming the file whose turn it was."""
+    def then(self, step: Callable[[], None]) -> None:
+        """Have `step` done once all files are replaced."""
+        self._following.append(step)
+
+    def start_sync(self) -> None:
+        """Have the system begin with what `sync` waits for."""
+        for each in self._written:
+            with suppress(OSError):
+                self.disk.start_sync(each.file)
+
+    def sync(self) -> None:
+        """Bring the new contents to the disk. Raises `StoreError` naming the file."""
         for each in self._written:
             with named_errors(each.path):
                 self.disk.sync(each.file)
+
+    def finish(self) -> None:
+        """Replace the files, after `sync`, and do what follows. Raises `StoreError`."""
+        self._replace()
+        for step in self._following:
+            step()
+
+    def discard(self) -> None:
+        """Remove what was not replaced."""
+        for each in self._written:
+            os.close(each.file)
+            with suppress(OSError):
+                os.unlink(each.temporary)  # noqa: PTH108  # a string already
+        self._written.clear()
+
+    def _replace(self) -> None:
         while self._written:
             each = self._written[0]
             with named_errors(each.path):
@@ -119,12 +169,20 @@ class Replacements:
                 self._written.popleft()
                 os.close(each.file)
 
-    def discard(self) -> None:
-        """Remove what was not replaced."""
-        for each in self._written:
-            os.close(each.file)
-            with suppress(OSError):
-                each.temporary.unlink()
+
+def _beside(path: str) -> str:
+    """A name that nobody else takes, in the folder of `path`.
+
+    Hidden and with a suffix of its own: no reader takes what a crash leaves for a record.
+    """
+    folder, slash, name = path.rpartition("/")
+    return f"{folder}{slash}.{name}.{_process()}{next(_numbers)}.tmp"
+
+
+@cache
+def _process() -> str:
+    # By chance, not by a process id, which the next process in a container often has as well.
+    return f"{secrets.token_hex(8)}-"
 
 
 @contextmanager
@@ -133,7 +191,8 @@ def replacing(disk: Disk) -> Iterator[Replacements]:
     files = Replacements(disk)
     try:
         yield files
-        files.commit()
+        files.sync()
+        files.finish()
     finally:
         files.discard()
 
@@ -193,12 +252,23 @@ def read_record(path: Path) -> Any:
     return decode(data, source=str(path))
 
 
-@contextmanager
-def named_errors(path: Path) -> Iterator[None]:
+class named_errors:  # reads as what it does
     """Turn errors of the file system, and of encoding, into `StoreError`s that name the file."""
-    try:
-        yield
-    except NotPlain as error:
-        raise StoreError(f"{path}: cannot be written: {error}") from error
-    except OSError as error:
-        raise StoreError(f"{path}: {error.strerror or error}") from error
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: StrPath) -> None:
+        self._path = path
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if isinstance(error, NotPlain):
+            raise StoreError(f"{self._path}: cannot be written: {error}") from error
+        if isinstance(error, OSError):
+            raise StoreError(f"{self._path}: {error.strerror or error}") from error

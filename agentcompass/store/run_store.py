@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import attrs
 import trio
@@ -19,7 +19,14 @@ from agentcompass.records.checkpoint import EvaluationCheckpoint, RetryDetail
 from agentcompass.records.metrics import MetricReport
 from agentcompass.records.progress import ProgressEvent, ProgressSnapshot
 from agentcompass.records.reuse import TakenOver
-from agentcompass.store.atomic import Disk, named_errors, replace_file, write_record
+from agentcompass.store.atomic import (
+    Disk,
+    Replacements,
+    named_errors,
+    replace_file,
+    write_record,
+)
+from agentcompass.store.commits import Commits
 from agentcompass.store.earlier_run import Judge
 from agentcompass.store.exchange_file import ExchangeFile
 from agentcompass.store.layout import AttemptLayout, RunLayout
@@ -50,11 +57,17 @@ class RunStore:
     provenance: Provenance
     disk: Disk
     limiter: trio.CapacityLimiter
+    _commits: Commits = attrs.field(init=False)
     _has_params: bool = attrs.field(default=False, init=False)
     _has_info: bool = attrs.field(default=False, init=False)
     _info_lock: trio.Lock = attrs.field(factory=trio.Lock, init=False)
-    _task_locks: dict[str, trio.Lock] = attrs.field(factory=dict, init=False)
     _plans_due: trio.Event = attrs.field(factory=trio.Event, init=False)
+
+    @_commits.default
+    def _new_commits(self) -> Commits:
+        return Commits(
+            directory=self.directory, disk=self.disk, limiter=self.limiter, check=self._require_run
+        )
 
     @property
     def directory(self) -> Path:
@@ -118,9 +131,11 @@ class RunStore:
             limiter=self.limiter,
         )
 
-    async def save_evaluation_checkpoint(self, checkpoint: EvaluationCheckpoint) -> None:
+    async def save_evaluation_checkpoint(
+        self, header: TaskHeader, checkpoint: EvaluationCheckpoint
+    ) -> None:
         """Keep an agent's finished work, so that it can be scored again."""
-        await self._on_task(checkpoint.task_id, self.tasks.save_evaluation, checkpoint)
+        await self._on_task(header.task_id, self.tasks.save_evaluation, header, checkpoint)
 
     async def save_attempt(self, header: TaskHeader, attempt: int, result: AttemptResult) -> None:
         """Keep the result of one attempt of several."""
@@ -136,14 +151,12 @@ class RunStore:
     async def publish_task(self, header: TaskHeader, severity: str) -> None:
         """Publish a task whose attempts are saved, in the state of its heaviest severity."""
         await self._on_task(header.task_id, self.tasks.publish, header, severity)
-        self._task_locks.pop(header.task_id, None)
 
     async def save_task(
         self, header: TaskHeader, results: Mapping[int, AttemptResult], severity: str
     ) -> None:
         """Keep and publish a task in one go."""
         await self._on_task(header.task_id, self.tasks.save_task, header, results, severity)
-        self._task_locks.pop(header.task_id, None)
 
     async def save_retry(self, detail: RetryDetail) -> str:
         """Keep a discarded result; its path relative to the run directory."""
@@ -215,18 +228,17 @@ class RunStore:
         return self.layout.task(task_id, "running").attempt(attempt)
 
     async def _on_task(
-        self, task_id: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+        self,
+        task_id: str,
+        work: Callable[Concatenate[Replacements, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
     ) -> T:
-        # The attempts of a task share its task.json.
-        async with self._task_locks.setdefault(task_id, trio.Lock()):
-            return await self._in_thread(self._with_params, partial(work, *args, **kwargs))
-
-    def _with_params(self, work: Callable[[], T]) -> T:
-        done = work()
+        done = await self._commits.make(task_id, lambda files: work(files, *args, **kwargs))
         if not self._has_params:
             self._has_params = True
             try:
-                self._write_params()
+                await self._in_thread(self._write_params)
             except StoreError as error:  # `finish` writes it again, and insists
                 log.warning("%s", error)
         return done
@@ -246,9 +258,13 @@ class RunStore:
         """Once begun, file work is not cancelled: when it returns, it has happened."""
 
         def guarded() -> T:
+            self._require_run()
             with named_errors(self.directory):
-                if self._has_info:
-                    require_run(self.directory)
                 return work(*args, **kwargs)
 
         return await trio.to_thread.run_sync(guarded, limiter=self.limiter)
+
+    def _require_run(self) -> None:
+        if self._has_info:
+            with named_errors(self.directory):
+                require_run(self.directory)

@@ -109,7 +109,7 @@ def _store(
     )
     return RunStore(
         layout=layout,
-        tasks=TaskFiles(layout=layout, redactor=redactor, disk=disk, agent=_agent(request, run_id)),
+        tasks=TaskFiles(layout=layout, redactor=redactor, agent=_agent(request, run_id)),
         journal=journal,
         provenance=Provenance(run_id, request_document(request, run_id, redactor), redactor),
         disk=disk,

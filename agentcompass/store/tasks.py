@@ -4,10 +4,8 @@ Every method blocks, and raises `StoreError` naming the file. Where result.json 
 done.
 """
 
-import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -21,8 +19,6 @@ from agentcompass.store.atomic import (
     Replacements,
     named_errors,
     read_record,
-    replace_file,
-    replacing,
 )
 from agentcompass.store.documents import (
     checkpoint_document,
@@ -42,41 +38,50 @@ from agentcompass.store.trajectories import save_atif
 
 @attrs.frozen(kw_only=True)
 class TaskFiles:
-    """Writes the tasks of one run. Two methods on one task must not run at the same time.
+    """Changes the files of the tasks of one run: what is to be replaced is added to `files`.
 
-    `agent` is whose trajectories these are; without it there are no ATIF files.
+    Two changes of one task must not be made at the same time. `agent` is whose trajectories these
+    are; without it there are no ATIF files.
     """
 
     layout: RunLayout
     redactor: Redactor
-    disk: Disk
     agent: AtifAgent | None = None
-    _encoder: threading.Lock = attrs.field(factory=threading.Lock, init=False)
+    _indexed: set[str] = attrs.field(factory=set, init=False)  # whose task.json is final already
 
-    def save_evaluation(self, checkpoint: EvaluationCheckpoint) -> None:
+    def save_evaluation(
+        self, files: Replacements, header: TaskHeader, checkpoint: EvaluationCheckpoint
+    ) -> None:
         """Keep the agent's finished work for scoring it again."""
-        attempt = self._open_attempt(checkpoint.task_id, checkpoint.attempt)
+        task, number = self.layout.task(header.task_id, "running"), checkpoint.attempt
+        attempt, _ = _open_attempt(files.disk, task, number)
+        if header.attempt_plan.k == 1:
+            self._save_published_index(files, task, header, [number])
+            files.then(partial(self._indexed.add, header.task_id))
+        else:
+            _save_index(files, task, header.task_id)
         reference = self._relative(attempt.artifacts)
-        with replacing(self.disk) as files:
-            self._save_index(files, checkpoint.task_id)
-            with self._encoding(attempt.checkpoint):
-                section = evaluation_document(checkpoint, reference, self.redactor)
-                data = dump(checkpoint_document(evaluation=section))
-            files.add(attempt.checkpoint, data)
+        with named_errors(attempt.checkpoint):
+            section = evaluation_document(checkpoint, reference, self.redactor)
+            data = dump(checkpoint_document(evaluation=section))
+        files.add(attempt.checkpoint, data)
 
-    def save_attempt(self, header: TaskHeader, number: int, result: AttemptResult) -> None:
+    def save_attempt(
+        self, files: Replacements, header: TaskHeader, number: int, result: AttemptResult
+    ) -> None:
         """Keep the result of one of several attempts."""
-        attempt = self._open_attempt(header.task_id, number)
-        with replacing(self.disk) as files:
-            self._save_index(files, header.task_id)
-            self._save_result(files, result, attempt, attempt)
-            _save_scheduler(files, attempt, _logical_attempt(header, number, result))
+        task = self.layout.task(header.task_id, "running")
+        attempt, _ = _open_attempt(files.disk, task, number)
+        _save_index(files, task, header.task_id)
+        self._save_result(files, result, attempt, attempt)
+        _save_scheduler(files, attempt, _logical_attempt(header, number, result))
 
     def save_interrupted(
-        self, header: TaskHeader, number: int, *, phase: str, retries: int
+        self, files: Replacements, header: TaskHeader, number: int, *, phase: str, retries: int
     ) -> None:
         """Note in which phase an attempt without a result was cut off."""
-        attempt = self._open_attempt(header.task_id, number)
+        task = self.layout.task(header.task_id, "running")
+        attempt, _ = _open_attempt(files.disk, task, number)
         cut_off = LogicalAttempt(
             task_id=header.task_id,
             attempt_index=number,
@@ -84,53 +89,58 @@ class TaskFiles:
             retries=retries,
             error=f"interrupted in phase {phase}",
         )
-        with replacing(self.disk) as files:
-            self._save_index(files, header.task_id)
-            _save_scheduler(files, attempt, cut_off)
+        _save_index(files, task, header.task_id)
+        _save_scheduler(files, attempt, cut_off)
 
     def save_task(
-        self, header: TaskHeader, results: Mapping[int, AttemptResult], severity: str
+        self,
+        files: Replacements,
+        header: TaskHeader,
+        results: Mapping[int, AttemptResult],
+        severity: str,
     ) -> None:
         """Keep and publish a task whose attempts have not been saved yet."""
         task = self.layout.task(header.task_id, "running")
         final = self.layout.task(header.task_id, state_of(severity))
-        attempts = {number: self._open_attempt(header.task_id, number) for number in results}
-        with replacing(self.disk) as files:
+        opened = {number: _open_attempt(files.disk, task, number) for number in results}
+        if header.task_id not in self._indexed:
             self._save_published_index(files, task, header, sorted(results))
-            for number, result in results.items():
-                there = final.attempt(number)
-                self._save_result(files, result, attempts[number], there)
-                self._close(files, attempts[number], there)
-        self._move(task, final)
+        for number, (attempt, is_new) in opened.items():
+            there = final.attempt(number)
+            self._save_result(files, results[number], attempt, there)
+            if is_new:
+                files.add_record(attempt.checkpoint, checkpoint_document())
+            else:
+                self._close(files, attempt, there)
+        self._move(files, header.task_id, task, final)
 
-    def publish(self, header: TaskHeader, severity: str) -> None:
+    def publish(self, files: Replacements, header: TaskHeader, severity: str) -> None:
         """Complete task.json and move the task from `running` to the state of its severity."""
         task = self.layout.task(header.task_id, "running")
         final = self.layout.task(header.task_id, state_of(severity))
         numbers = task.attempt_numbers()
         done = [number for number in numbers if task.attempt(number).result.exists()]
-        with replacing(self.disk) as files:
-            self._save_published_index(files, task, header, done)
-            for number in numbers:
-                self._close(files, task.attempt(number), final.attempt(number))
-            for number in done:
-                there = self._moved(task.attempt(number), final.attempt(number))
-                files.change(task.attempt(number).result, there)
-        self._move(task, final)
+        self._save_published_index(files, task, header, done)
+        for number in numbers:
+            self._close(files, task.attempt(number), final.attempt(number))
+        for number in done:
+            there = self._moved(task.attempt(number), final.attempt(number))
+            files.change(task.attempt(number).result, there)
+        self._move(files, header.task_id, task, final)
 
-    def save_retry(self, detail: RetryDetail) -> str:
+    def save_retry(self, files: Replacements, detail: RetryDetail) -> str:
         """Keep a discarded result; the path of its file, relative to the run directory."""
-        attempt = self._open_attempt(detail.task_id, detail.attempt)
+        task = self.layout.task(detail.task_id, "running")
+        attempt, _ = _open_attempt(files.disk, task, detail.attempt)
         name = retry_file(detail.task_id, detail.attempt, detail.retry, detail.stage)
         path = attempt.retries / name
         with named_errors(path):
-            self.disk.make_folders(attempt.retries)
-        with self._encoding(path):
+            files.disk.make_folders(attempt.retries)
             data = dump(retry_document(detail, self.redactor))
-        replace_file(self.disk, path, data)
+        files.add(path, data)
         return self._relative(path)
 
-    def set_aside(self, task_id: str, number: int) -> None:
+    def set_aside(self, files: Replacements, task_id: str, number: int) -> None:
         """Move what an execution left out of the way of the next one, as evidence."""
         attempt = self.layout.task(task_id, "running").attempt(number)
         left = [
@@ -142,22 +152,11 @@ class TaskFiles:
             return
         aside = AttemptLayout(attempt.retries / uuid.uuid4().hex)
         with named_errors(aside.directory):
-            self.disk.make_folders(aside.directory)
+            files.disk.make_folders(aside.directory)
             for path in left:
-                self.disk.rename(path, aside.directory / path.name)
-        with replacing(self.disk) as files:
-            for path in aside.records():
-                files.change(path, self._moved(attempt, aside))
-
-    def _open_attempt(self, task_id: str, number: int) -> AttemptLayout:
-        attempt = self.layout.task(task_id, "running").attempt(number)
-        with named_errors(attempt.directory):
-            self.disk.make_folders(attempt.directory)
-        return attempt
-
-    def _save_index(self, files: Replacements, task_id: str) -> None:
-        task = self.layout.task(task_id, "running")
-        files.add_record(task.index, index_document(task_id, task.attempt_numbers()))
+                files.disk.rename(path, aside.directory / path.name)
+        for path in aside.records():
+            files.change(path, self._moved(attempt, aside))
 
     def _save_published_index(
         self, files: Replacements, task: TaskLayout, header: TaskHeader, numbers: Sequence[int]
@@ -174,21 +173,28 @@ class TaskFiles:
         final: AttemptLayout,
     ) -> None:
         """Write a result that says of its artifacts that they are in `final`."""
-        with self._encoding(attempt.result):
+        with named_errors(attempt.result):
             record = result_document(result, self.redactor)
             data = self._moved(attempt, final)(dump(record))
         if self.agent is not None:
-            with self._encoding(attempt.atif):
-                save_atif(files, attempt, record, self.agent)
+            save_atif(files, attempt, record, self.agent)
         files.add(attempt.result, data)
 
-    def _move(self, source: TaskLayout, target: TaskLayout) -> None:
-        with named_errors(target.directory):
-            try:
-                self.disk.rename(source.directory, target.directory)
-            except FileNotFoundError:  # the first task in this state
-                self.disk.make_folders(target.directory.parent)
-                self.disk.rename(source.directory, target.directory)
+    def _move(
+        self, files: Replacements, task_id: str, source: TaskLayout, target: TaskLayout
+    ) -> None:
+        """Once all files are there, publish the task by one rename."""
+
+        def move() -> None:
+            with named_errors(target.directory):
+                try:
+                    files.disk.rename(source.directory, target.directory)
+                except FileNotFoundError:  # the first task in this state
+                    files.disk.make_folders(target.directory.parent)
+                    files.disk.rename(source.directory, target.directory)
+            self._indexed.discard(task_id)
+
+        files.then(move)
 
     def _close(self, files: Replacements, attempt: AttemptLayout, final: AttemptLayout) -> None:
         """Leave in the checkpoint only what a later run can use; it and what was set aside name
@@ -207,14 +213,20 @@ class TaskFiles:
         before, after = (self._relative(attempt.directory) for attempt in (old, new))
         return partial(repointed, before=before, after=after)
 
-    @contextmanager
-    def _encoding(self, path: Path) -> Iterator[None]:
-        """One long record at a time: more threads would not be faster, and starve the loop."""
-        with self._encoder, named_errors(path):
-            yield
-
     def _relative(self, path: Path) -> str:
         return path.relative_to(self.layout.directory).as_posix()
+
+
+def _open_attempt(disk: Disk, task: TaskLayout, number: int) -> tuple[AttemptLayout, bool]:
+    """An attempt with its folder, and whether that was not there before."""
+    attempt = task.attempt(number)
+    with named_errors(attempt.directory):
+        disk.make_folders(task.directory)
+        return attempt, disk.make_folders(attempt.directory)
+
+
+def _save_index(files: Replacements, task: TaskLayout, task_id: str) -> None:
+    files.add_record(task.index, index_document(task_id, task.attempt_numbers()))
 
 
 def _save_scheduler(files: Replacements, attempt: AttemptLayout, logical: LogicalAttempt) -> None:

@@ -65,7 +65,7 @@ async def write_task(store: RunStore, ledger: Ledger, task_id: str, *, several: 
     ledger.note("started", task_id)
     reference = f"details/running/{store.attempt_dir(task_id, 1).parent.name}/attempt-1"
     work = attrs.evolve(checkpoint(artifacts=manifest(reference)), task_id=task_id)
-    await store.save_evaluation_checkpoint(work)
+    await store.save_evaluation_checkpoint(header, work)
     ledger.note("evaluation", task_id)
     if several:
         await store.save_retry(attrs.evolve(retry(), task_id=task_id))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import attrs
 
-from agentcompass.store.atomic import Disk
+from agentcompass.store.atomic import Disk, StrPath
 
 
 def no_space() -> OSError:
@@ -53,9 +53,9 @@ class FaultyDisk(Disk):
     def fail(self, name: str) -> None:
         raise self.error()
 
-    def make_folders(self, path: Path) -> None:
+    def make_folders(self, path: StrPath) -> bool:
         self._step("make_folders", path)
-        super().make_folders(path)
+        return super().make_folders(path)
 
     def claim_folder(self, path: Path) -> None:
         self._step("claim_folder", path)
@@ -81,7 +81,7 @@ class FaultyDisk(Disk):
         self._step("link", target)
         super().link(source, target)
 
-    def rename(self, source: Path, target: Path) -> None:
+    def rename(self, source: StrPath, target: StrPath) -> None:
         self._step("rename", target)
         super().rename(source, target)
 

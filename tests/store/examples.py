@@ -1,10 +1,13 @@
 """Records that the tests of the store share."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import attrs
 
 from agentcompass.records.artifacts import ArtifactEntry, ArtifactManifest
+from agentcompass.records.atif import AtifAgent
 from agentcompass.records.attempt import AttemptResult, TaskHeader
 from agentcompass.records.checkpoint import EvaluationCheckpoint, RetryDetail
 from agentcompass.records.convert import unstructure
@@ -19,6 +22,10 @@ from agentcompass.records.request import (
     RunRequest,
 )
 from agentcompass.records.task import PreparedTask, RunResult, TaskInput
+from agentcompass.store.atomic import Disk, replacing
+from agentcompass.store.layout import RunLayout
+from agentcompass.store.redact import Redactor
+from agentcompass.store.tasks import TaskFiles
 
 KEY = "sk-test-ABCDEFGH12345678"
 TASK_ID = "ok/2 é"
@@ -104,3 +111,20 @@ def retry(attempt: int = 1, number: int = 1, **fields: Any) -> RetryDetail:
             **fields,
         }
     )
+
+
+class SavedTasks:
+    """The files of a run's tasks, each change made at once: by the methods of `TaskFiles`."""
+
+    def __init__(
+        self, layout: RunLayout, redactor: Redactor, disk: Disk, agent: AtifAgent | None = None
+    ) -> None:
+        self.layout, self.disk = layout, disk
+        self._tasks = TaskFiles(layout=layout, redactor=redactor, agent=agent)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return partial(self._change, getattr(self._tasks, name))
+
+    def _change(self, change: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        with replacing(self.disk) as files:
+            return change(files, *args, **kwargs)

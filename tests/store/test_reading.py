@@ -20,19 +20,18 @@ from agentcompass.store.reading import (
     read_tasks,
 )
 from agentcompass.store.redact import Redactor
-from agentcompass.store.tasks import TaskFiles
-from tests.store.examples import HEADER_3, TASK_ID, checkpoint, result
+from tests.store.examples import HEADER_3, TASK_ID, SavedTasks, checkpoint, result
 from tests.store.test_documents import FIXTURES, provenance
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """A run with one task of each state."""
-    files = TaskFiles(layout=RunLayout(tmp_path), redactor=Redactor(), disk=Disk())
+    files = SavedTasks(RunLayout(tmp_path), Redactor(), Disk())
     files.save_task(TaskHeader(task_id="good"), {1: result()}, "")
     files.save_task(TaskHeader(task_id="faulty"), {1: result()}, "error")
     files.save_task(TaskHeader(task_id="void"), {1: result()}, "fatal")
-    files.save_evaluation(checkpoint())
+    files.save_evaluation(HEADER_3, checkpoint())
     files.save_attempt(HEADER_3, 1, result())
     (tmp_path / "run_info.json").write_bytes(b"".join(provenance().snapshot().pieces()))
     return tmp_path

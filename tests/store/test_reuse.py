@@ -38,9 +38,8 @@ from agentcompass.store.reading import StoredTask, read_checkpoint, read_tasks
 from agentcompass.store.redact import Redactor
 from agentcompass.store.reuse_source import ReuseSource, find_reuse_source
 from agentcompass.store.takeover import TaskTakeover
-from agentcompass.store.tasks import TaskFiles
 from tests.ordinary_user import ordinary_user
-from tests.store.examples import checkpoint, manifest, result
+from tests.store.examples import SavedTasks, checkpoint, manifest, result
 
 PEER = Path(__file__).parents[2] / "fixtures" / "peer"
 JUDGE = Judge(contract=binary_contract(), retry=RetryPolicy())
@@ -70,7 +69,7 @@ class Runs:
     def __init__(self, folder: Path) -> None:
         self.folder, self.days = folder, 0
 
-    def make(self, run_id: str, asked: RunRequest | None = None, **info: Any) -> TaskFiles:
+    def make(self, run_id: str, asked: RunRequest | None = None, **info: Any) -> SavedTasks:
         self.days += 1
         asked = attrs.evolve(asked or request(), output=OutputOptions(run_id=run_id))
         directory = run_location(self.folder, asked).parent / run_id
@@ -79,7 +78,7 @@ class Runs:
         record.started_at = A_DAY.format(self.days)
         record.set(**info)
         (directory / "run_info.json").write_bytes(b"".join(record.snapshot().pieces()))
-        return TaskFiles(layout=RunLayout(directory), redactor=Redactor(), disk=Disk())
+        return SavedTasks(RunLayout(directory), Redactor(), Disk())
 
     def find(self, *task_ids: str, asked: RunRequest | None = None) -> ReuseSource:
         asked = asked or request()
@@ -92,7 +91,7 @@ def runs(tmp_path: Path) -> Runs:
     return Runs(tmp_path / "results")
 
 
-def save(files: TaskFiles, task_id: str = "t", **fields: Any) -> None:
+def save(files: SavedTasks, task_id: str = "t", **fields: Any) -> None:
     severity = "fatal" if fields.get("issues") else ""
     files.save_task(TaskHeader(task_id=task_id), {1: result(**fields)}, severity)
 
@@ -289,7 +288,7 @@ def only_task(run: RunLayout) -> StoredTask:
     return task
 
 
-def with_artifacts(files: TaskFiles, task_id: str = "t") -> AttemptResult:
+def with_artifacts(files: SavedTasks, task_id: str = "t") -> AttemptResult:
     folder = files.layout.task(task_id, "running").attempt(1).artifacts
     (folder / "app").mkdir(parents=True)
     (folder / "app/out.txt").write_bytes(b"what was made\n")
@@ -396,7 +395,7 @@ def test_an_unfinished_task_goes_on_with_what_it_has(runs: Runs) -> None:
     files = runs.make("old", asked)
     header = TaskHeader(task_id="t", attempt_plan=AttemptPlan(k=3))
     files.save_attempt(header, 2, result(correct=False))
-    files.save_evaluation(checkpoint(3, task_id="t"))
+    files.save_evaluation(header, checkpoint(3, task_id="t"))
     taken, new = take(runs, header, asked)
     assert (list(taken.kept), taken.resumable, taken.published) == ([2], {3}, False)
     task = only_task(new)

@@ -16,7 +16,6 @@ from agentcompass.store.atomic import Disk, read_record
 from agentcompass.store.layout import RunLayout, task_folder
 from agentcompass.store.reading import StoredTask, read_checkpoint, read_tasks
 from agentcompass.store.redact import MASK, Redactor
-from agentcompass.store.tasks import TaskFiles
 from tests import atif_schema
 from tests.store.disks import FaultyDisk, QuickDisk
 from tests.store.examples import (
@@ -25,6 +24,7 @@ from tests.store.examples import (
     HEADER_3,
     KEY,
     TASK_ID,
+    SavedTasks,
     checkpoint,
     manifest,
     result,
@@ -35,8 +35,8 @@ from tests.store.examples import (
 RUNNING = f"details/running/{task_folder(TASK_ID)}/attempt-1"
 
 
-def files(folder: Path, disk: Disk | None = None) -> TaskFiles:
-    return TaskFiles(layout=RunLayout(folder), redactor=Redactor({KEY}), disk=disk or QuickDisk())
+def files(folder: Path, disk: Disk | None = None, agent: AtifAgent | None = None) -> SavedTasks:
+    return SavedTasks(RunLayout(folder), Redactor({KEY}), disk or QuickDisk(), agent)
 
 
 def tree(folder: Path) -> list[str]:
@@ -155,7 +155,7 @@ def test_an_interrupted_attempt_is_told_from_one_that_never_began(tmp_path: Path
 
 def test_the_agents_work_survives_what_comes_after_it(tmp_path: Path) -> None:
     store = files(tmp_path)
-    store.save_evaluation(checkpoint(artifacts=manifest(RUNNING)))
+    store.save_evaluation(HEADER_3, checkpoint(artifacts=manifest(RUNNING)))
     before = read(tmp_path, "attempt-1/checkpoint.json", "running")["evaluation"]
     store.save_attempt(HEADER_3, 1, result())
     store.publish(HEADER_3, "error")
@@ -174,7 +174,7 @@ def test_the_agents_work_survives_what_comes_after_it(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_without_artifacts_has_an_empty_manifest(tmp_path: Path) -> None:
-    files(tmp_path).save_evaluation(checkpoint())
+    files(tmp_path).save_evaluation(HEADER, checkpoint())
 
     section = read(tmp_path, "attempt-1/checkpoint.json", "running")["evaluation"]
     assert section["artifacts"] == {
@@ -214,7 +214,7 @@ def test_what_a_retry_discards_is_kept_as_evidence(tmp_path: Path) -> None:
     path = store.save_retry(retry())
     (tmp_path / RUNNING / "artifacts").mkdir()
     (tmp_path / RUNNING / "artifacts" / "old.txt").touch()
-    store.save_evaluation(checkpoint(artifacts=manifest(RUNNING)))
+    store.save_evaluation(HEADER, checkpoint(artifacts=manifest(RUNNING)))
     store.set_aside(TASK_ID, 1)
 
     assert path.startswith(f"{RUNNING}/retries/{task_folder(TASK_ID)}.attempt1.retry1.run_harness")
@@ -256,7 +256,7 @@ def test_a_published_task_is_never_overwritten(tmp_path: Path) -> None:
 
 def test_a_value_that_has_no_form_is_named_and_costs_nothing_else(tmp_path: Path) -> None:
     store = files(tmp_path)
-    store.save_evaluation(checkpoint())
+    store.save_evaluation(HEADER, checkpoint())
     store.save_task(HEADER, {1: result(trajectory={"steps": [object(), 1]})}, "")
     saved = read(tmp_path, "attempt-1/result.json")
 
@@ -297,16 +297,17 @@ def test_secrets_are_masked_where_they_may_stand_and_nowhere_else(tmp_path: Path
 
 
 def _steps_of(store_work: Any, folder: Path) -> int:
+    folder.mkdir()
     disk = FaultyDisk()
     store_work(files(folder, disk))
     return len(disk.steps)
 
 
-def _whole_life(store: TaskFiles) -> None:
-    store.save_evaluation(checkpoint(artifacts=manifest(RUNNING)))
+def _whole_life(store: SavedTasks) -> None:
+    store.save_evaluation(HEADER_3, checkpoint(artifacts=manifest(RUNNING)))
     store.save_retry(retry())
     store.set_aside(TASK_ID, 1)
-    store.save_evaluation(checkpoint(artifacts=manifest(RUNNING)))
+    store.save_evaluation(HEADER_3, checkpoint(artifacts=manifest(RUNNING)))
     store.save_attempt(HEADER_3, 1, result(correct=False))
     store.save_attempt(HEADER_3, 2, with_manifest(RUNNING.replace("attempt-1", "attempt-2")))
     store.publish(HEADER_3, "error")
@@ -345,7 +346,7 @@ ATIF = "attempt-1/artifacts/trajectory.atif.json"
 
 def test_a_trajectory_is_also_among_the_artifacts_in_atif_without_secrets(tmp_path: Path) -> None:
     agent = AtifAgent(name="mini_swe_agent", version="1", session_id="run")
-    run = attrs.evolve(files(tmp_path), agent=agent)
+    run = files(tmp_path, agent=agent)
     run.save_task(HEADER, {1: attrs.evolve(result(), trajectory={"steps": [STEP]})}, "")
 
     document = read(tmp_path, ATIF)
@@ -359,7 +360,7 @@ def test_an_artifact_in_the_place_of_the_atif_file_stays(tmp_path: Path, destina
     entry = ArtifactEntry(source="/x", destination=destination)
     taken = ArtifactManifest(directory="d", complete=True, entries=(entry,))
     artifacts = {"declared_artifacts": unstructure(taken)}
-    run = attrs.evolve(files(tmp_path), agent=AtifAgent(name="a", version="1"))
+    run = files(tmp_path, agent=AtifAgent(name="a", version="1"))
     done = attrs.evolve(result(), trajectory={"steps": [STEP]}, artifacts=artifacts)
     run.save_task(HEADER, {1: done}, "")
 

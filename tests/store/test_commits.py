@@ -1,0 +1,218 @@
+"""Changes made together: what gathers, what fails alone, and what becomes of the cancelled."""
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+import attrs
+import pytest
+import trio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentcompass.errors import StoreError
+from agentcompass.store.atomic import Disk, Replacements
+from agentcompass.store.commits import Commits
+from tests.store.disks import FaultyDisk, QuickDisk
+
+SECONDS = 30  # real ones, within which no test should come near
+
+
+def commits(
+    folder: Path, disk: Disk | None = None, check: Callable[[], None] = lambda: None
+) -> Commits:
+    return Commits(
+        directory=folder,
+        disk=disk or QuickDisk(),
+        limiter=trio.CapacityLimiter(1),
+        check=check,
+    )
+
+
+def writing(path: Path) -> Callable[[Replacements], str]:
+    def work(files: Replacements) -> str:
+        files.add(path, path.name.encode())
+        return path.name
+
+    return work
+
+
+@attrs.define(eq=False)
+class Held:
+    """Lets the first change of all begin only when it is told to."""
+
+    commits: Commits
+    begun: trio.Event = attrs.field(factory=trio.Event)
+    go_on: threading.Event = attrs.field(factory=threading.Event)
+
+    async def first(self) -> None:
+        """Make a change that waits in its thread."""
+
+        def work(files: Replacements) -> None:
+            trio.from_thread.run_sync(self.begun.set)
+            assert self.go_on.wait(SECONDS)
+
+        await self.commits.make("first", work)
+
+    async def has_begun(self) -> None:
+        """Return once that one is being made, and the others have come after it."""
+        await self.begun.wait()
+        await trio.testing.wait_all_tasks_blocked()
+
+
+async def test_what_gathers_is_synced_together_before_any_of_it_is_replaced(tmp_path: Path) -> None:
+    disk = FaultyDisk()
+    made = commits(tmp_path, disk)
+    held, answers = Held(made), []
+
+    async def change(number: int) -> None:
+        answers.append(await made.make(str(number), writing(tmp_path / str(number))))
+
+    with trio.fail_after(SECONDS):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(held.first)
+            await held.has_begun()
+            for number in range(3):
+                nursery.start_soon(change, number)
+            await trio.testing.wait_all_tasks_blocked()
+            held.go_on.set()
+
+    assert disk.steps == ["write"] * 3 + ["sync"] * 3 + ["rename"] * 3
+    assert sorted(answers) == ["0", "1", "2"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1", "2"]
+
+
+async def test_two_changes_of_one_task_are_made_one_after_the_other(tmp_path: Path) -> None:
+    disk = FaultyDisk()
+    made = commits(tmp_path, disk)
+    held = Held(made)
+    with trio.fail_after(SECONDS):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(held.first)
+            await held.has_begun()
+            for number in range(2):
+                nursery.start_soon(made.make, "one", writing(tmp_path / str(number)))
+            await trio.testing.wait_all_tasks_blocked()
+            held.go_on.set()
+
+    assert disk.steps == ["write", "sync", "rename"] * 2
+
+
+@pytest.mark.parametrize("name", ["write", "sync", "rename"])
+async def test_what_fails_costs_that_change_alone(tmp_path: Path, name: str) -> None:
+    # of the steps of the second file alone
+    at = {"write": 1, "sync": 2, "rename": 3}[name]
+    made = commits(tmp_path, FaultyDisk(at, where="bad"))
+    held, faults = Held(made), []
+
+    async def change(path: Path) -> None:
+        try:
+            await made.make(path.name, writing(path))
+        except StoreError as error:
+            faults.append(str(error))
+
+    with trio.fail_after(SECONDS):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(held.first)
+            await held.has_begun()
+            for each in ("a", "bad", "c"):
+                nursery.start_soon(change, tmp_path / each)
+            await trio.testing.wait_all_tasks_blocked()
+            held.go_on.set()
+
+    assert faults == [f"{tmp_path / 'bad'}: No space left on device"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "c"]
+
+
+async def test_a_bug_in_a_change_reaches_its_caller_alone(tmp_path: Path) -> None:
+    made = commits(tmp_path)
+
+    def broken(files: Replacements) -> None:
+        files.add(tmp_path / "half", b"")
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await made.make("a", broken)
+    assert await made.make("b", writing(tmp_path / "b")) == "b"
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
+
+
+async def test_nothing_is_made_once_the_check_refuses(tmp_path: Path) -> None:
+    def check() -> None:
+        raise StoreError("gone")
+
+    made = commits(tmp_path, check=check)
+    with pytest.raises(StoreError, match="gone"):
+        await made.make("a", writing(tmp_path / "a"))
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_change_that_waits_can_be_cancelled_and_one_that_is_being_made_cannot(
+    tmp_path: Path,
+) -> None:
+    made = commits(tmp_path)
+    held = Held(made)
+    with trio.fail_after(SECONDS):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(held.first)
+            await held.has_begun()
+            with trio.move_on_after(0.01) as scope:
+                await made.make("a", writing(tmp_path / "a"))
+            assert scope.cancelled_caught
+            held.go_on.set()
+            with trio.CancelScope() as late:
+                late.cancel()
+                await made.make("b", writing(tmp_path / "b"))
+    await made.make("c", writing(tmp_path / "c"))
+
+    assert [path.name for path in tmp_path.iterdir()] == ["c"]
+
+
+@given(
+    asked=st.lists(
+        st.tuples(st.integers(0, 3), st.none() | st.integers(0, 6)), min_size=1, max_size=40
+    )
+)
+def test_properties_every_change_is_made_once_and_in_the_order_of_its_task(
+    asked: list[tuple[int, int | None]],
+) -> None:
+    """Each is of a task, and is cancelled after so many turns of the loop, or never.
+
+    Fails when a cancelled leader does not pass on, or a withdrawn change leads: nobody then makes
+    what waits.
+    """
+    begun: list[int] = []
+    done: list[int] = []
+
+    async def change(made: Commits, number: int, task: int, turns: int | None) -> None:
+        async def cancel() -> None:
+            for _ in range(turns or 0):
+                await trio.lowlevel.checkpoint()
+            nursery.cancel_scope.cancel()
+
+        async with trio.open_nursery() as nursery:
+            if turns is not None:
+                nursery.start_soon(cancel)
+            await made.make(str(task), lambda files: begun.append(number))
+            done.append(number)
+            nursery.cancel_scope.cancel()
+
+    async def main() -> None:
+        made = commits(Path())
+        with trio.fail_after(SECONDS):
+            async with trio.open_nursery() as nursery:
+                for number, (task, turns) in enumerate(asked):
+                    nursery.start_soon(change, made, number, task, turns)
+                    await trio.lowlevel.checkpoint()
+            await made.make("last", lambda files: begun.append(-1))
+
+    trio.run(main)
+
+    assert len(begun) == len(set(begun))
+    assert set(done) <= set(begun)
+    assert {number for number, (_, turns) in enumerate(asked) if turns is None} <= set(done)
+    of_task = defaultdict(list)
+    for number in begun[:-1]:
+        of_task[asked[number][0]].append(number)
+    assert all(numbers == sorted(numbers) for numbers in of_task.values())
