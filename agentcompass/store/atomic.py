@@ -235,8 +235,25 @@ def open_regular(path: Path, *, buffering: int = -1) -> Iterator[BinaryIO]:
 
 def read_file(path: Path) -> bytes:
     """The bytes of a regular file; raises as `open_regular` does."""
-    with open_regular(path, buffering=0) as file:
-        return file.read()
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        found = os.fstat(number)
+        if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
+            raise OSError(errno.EINVAL, "is not a regular file")
+        return _read_all(number, found.st_size)
+    finally:
+        os.close(number)
+
+
+def _read_all(file: int, size: int) -> bytes:
+    """What an open file of about `size` bytes holds: it may change. A folder is an `OSError`."""
+    data = os.read(file, size + 1)
+    if len(data) == size:
+        return data
+    pieces = [data]
+    while piece := os.read(file, _BLOCK):
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
 def read_record(path: Path) -> Any:

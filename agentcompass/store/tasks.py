@@ -47,17 +47,19 @@ class TaskFiles:
     layout: RunLayout
     redactor: Redactor
     agent: AtifAgent | None = None
-    _indexed: set[str] = attrs.field(factory=set, init=False)  # whose task.json is final already
+    # Tasks of which the final task.json and the agent's work are on disk, and nothing else.
+    _kept: set[str] = attrs.field(factory=set, init=False)
 
     def save_evaluation(
         self, files: Replacements, header: TaskHeader, checkpoint: EvaluationCheckpoint
     ) -> None:
         """Keep the agent's finished work for scoring it again."""
         task, number = self.layout.task(header.task_id, "running"), checkpoint.attempt
-        attempt, _ = _open_attempt(files.disk, task, number)
+        attempt, is_new = _open_attempt(files.disk, task, number)
         if header.attempt_plan.k == 1:
             self._save_published_index(files, task, header, [number])
-            files.then(partial(self._indexed.add, header.task_id))
+            if is_new:
+                files.then(partial(self._kept.add, header.task_id))
         else:
             _save_index(files, task, header.task_id)
         reference = self._relative(attempt.artifacts)
@@ -80,6 +82,7 @@ class TaskFiles:
         self, files: Replacements, header: TaskHeader, number: int, *, phase: str, retries: int
     ) -> None:
         """Note in which phase an attempt without a result was cut off."""
+        self._kept.discard(header.task_id)
         task = self.layout.task(header.task_id, "running")
         attempt, _ = _open_attempt(files.disk, task, number)
         cut_off = LogicalAttempt(
@@ -102,14 +105,15 @@ class TaskFiles:
         """Keep and publish a task whose attempts have not been saved yet."""
         task = self.layout.task(header.task_id, "running")
         final = self.layout.task(header.task_id, state_of(severity))
-        opened = {number: _open_attempt(files.disk, task, number) for number in results}
-        if header.task_id not in self._indexed:
+        if not (is_kept := header.task_id in self._kept):
+            for number in results:
+                _open_attempt(files.disk, task, number)
             self._save_published_index(files, task, header, sorted(results))
-        for number, (attempt, is_new) in opened.items():
-            there = final.attempt(number)
-            self._save_result(files, results[number], attempt, there)
-            if is_new:
-                files.add_record(attempt.checkpoint, checkpoint_document())
+        for number, result in results.items():
+            attempt, there = task.attempt(number), final.attempt(number)
+            self._save_result(files, result, attempt, there)
+            if is_kept:
+                files.change(attempt.checkpoint, self._moved(attempt, there))
             else:
                 self._close(files, attempt, there)
         self._move(files, header.task_id, task, final)
@@ -130,6 +134,7 @@ class TaskFiles:
 
     def save_retry(self, files: Replacements, detail: RetryDetail) -> str:
         """Keep a discarded result; the path of its file, relative to the run directory."""
+        self._kept.discard(detail.task_id)
         task = self.layout.task(detail.task_id, "running")
         attempt, _ = _open_attempt(files.disk, task, detail.attempt)
         name = retry_file(detail.task_id, detail.attempt, detail.retry, detail.stage)
@@ -142,6 +147,7 @@ class TaskFiles:
 
     def set_aside(self, files: Replacements, task_id: str, number: int) -> None:
         """Move what an execution left out of the way of the next one, as evidence."""
+        self._kept.discard(task_id)
         attempt = self.layout.task(task_id, "running").attempt(number)
         left = [
             path
@@ -192,7 +198,7 @@ class TaskFiles:
                 except FileNotFoundError:  # the first task in this state
                     files.disk.make_folders(target.directory.parent)
                     files.disk.rename(source.directory, target.directory)
-            self._indexed.discard(task_id)
+            self._kept.discard(task_id)
 
         files.then(move)
 

@@ -12,6 +12,7 @@ from agentcompass.records.artifacts import ArtifactEntry, ArtifactManifest
 from agentcompass.records.atif import AtifAgent
 from agentcompass.records.attempt import TaskHeader
 from agentcompass.records.convert import unstructure
+from agentcompass.records.task import RunResult
 from agentcompass.store.atomic import Disk, read_record
 from agentcompass.store.layout import RunLayout, task_folder
 from agentcompass.store.reading import StoredTask, read_checkpoint, read_tasks
@@ -233,6 +234,32 @@ def test_what_a_retry_discards_is_kept_as_evidence(tmp_path: Path) -> None:
     assert (tmp_path / evidence / "artifacts" / "old.txt").exists()
     (task,) = stored(tmp_path)
     assert task.is_published
+
+
+def test_what_was_scored_again_is_published_with_its_evidence(tmp_path: Path) -> None:
+    """Fails where a task is taken for one that has the agent's work and nothing else."""
+    store = files(tmp_path)
+    store.save_evaluation(HEADER, checkpoint(artifacts=manifest(RUNNING)))
+    kept = {"declared_artifacts": unstructure(manifest(RUNNING))}
+    discarded = RunResult(task_id=TASK_ID, artifacts=kept)
+    path = store.save_retry(retry(scope="evaluate", discarded_result=discarded))
+    store.save_task(HEADER, {1: result(retry_count=1)}, "")
+
+    moved = path.replace("running", "normal")
+    assert f"{RUNNING}/artifacts".replace("running", "normal") in (tmp_path / moved).read_text()
+
+
+def test_a_task_that_was_kept_before_it_was_scored_gets_its_index_once(tmp_path: Path) -> None:
+    disk = FaultyDisk(where="task.json")
+    store = files(tmp_path, disk)
+    store.save_evaluation(HEADER, checkpoint(artifacts=manifest(RUNNING)))
+    store.save_task(HEADER, {1: result()}, "")
+
+    assert disk.steps == ["write", "sync", "rename"]
+    (task,) = stored(tmp_path)
+    assert task.is_published
+    section = read(tmp_path, "attempt-1/checkpoint.json")["evaluation"]
+    assert section["artifacts"]["directory"] == f"{RUNNING}/artifacts".replace("running", "normal")
 
 
 def test_setting_aside_nothing_leaves_nothing(tmp_path: Path) -> None:
