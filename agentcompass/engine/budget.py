@@ -184,17 +184,16 @@ class CountedConversation:
 
     def _so_far(self) -> Spent:
         sums = self.conversation.spent()
-        return attrs.evolve(
-            _sums(
-                (sums.get("prompt_tokens"), sums.get("completion_tokens")), (sums.get("cost_usd"),)
-            ),
+        return _sums(
+            (sums.get("prompt_tokens"), sums.get("completion_tokens")),
+            (sums.get("cost_usd"),),
             replies_without_usage=self._without_usage,
             replies_without_cost=self._without_cost,
         )
 
 
-def _sums(counts: Iterable[int | None], costs: Iterable[float | None]) -> Spent:
-    """What one execution took, of which any part may be unknown."""
+def _sums(counts: Iterable[int | None], costs: Iterable[float | None], **without: int) -> Spent:
+    """What one execution took, of which any part may be unknown; `without` as in `Spent`."""
     tokens = [count for count in counts if count is not None]
     dollars = [cost for cost in costs if cost is not None]
     return Spent(
@@ -202,4 +201,5 @@ def _sums(counts: Iterable[int | None], costs: Iterable[float | None]) -> Spent:
         cost_usd=sum(dollars, 0.0),
         executions_with_usage=int(bool(tokens)),
         executions_with_cost=int(bool(dollars)),
+        **without,
     )

@@ -19,6 +19,9 @@ from agentcompass.records.issue import Issue
 from agentcompass.records.model import Reply
 
 Messages = Sequence[Mapping[str, Any]]
+# The method `tell_issues` of a conversation that has more to say of its attempt than its replies:
+# it takes what is told every issue from then on.
+TellIssues = Callable[[Callable[[Issue], None]], None]
 
 
 @runtime_checkable
@@ -30,20 +33,13 @@ class SendsBodies(Protocol):
         ...
 
 
-@runtime_checkable
-class TellsIssues(Protocol):
-    """A conversation that has more to say of its attempt than its replies."""
-
-    def tell_issues(self, tell: Callable[[Issue], None]) -> None:
-        """Tell every issue from now on."""
-        ...
-
-
 def conversation_of(execution: Execution, model: Model) -> Conversation:
     """A fresh conversation of an execution; what it has to say becomes issues of the attempt."""
     conversation = model.conversation(*execution.key)
-    if isinstance(conversation, TellsIssues):
-        conversation.tell_issues(execution.add_issue)
+    # Not by `isinstance`, which is slow for a protocol: every execution comes by here.
+    tell_issues: TellIssues | None = getattr(conversation, "tell_issues", None)
+    if tell_issues is not None:
+        tell_issues(execution.add_issue)
     if not execution.run.job.request.model.params.get("record"):
         return conversation
     return RecordedConversation(

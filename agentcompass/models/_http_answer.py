@@ -12,7 +12,9 @@ from agentcompass.errors import ModelFailed
 from agentcompass.models._dialect import Assembler
 from agentcompass.models._events import EventReader
 from agentcompass.models._faults import Redactor
+from agentcompass.models._head import Head
 from agentcompass.models._reading import Unusable, encode, parse
+from agentcompass.models._transport import Lease
 
 _LIMIT = 64 * 2**20  # bytes of one answer, unpacked
 _TAIL = 1.0  # seconds that a server has to end a stream after its last event
@@ -22,8 +24,7 @@ _TAIL = 1.0  # seconds that a server has to end a stream after its last event
 class Answer:
     """What came back; `partial` is the text of a stream, `broken` why it did not come whole."""
 
-    status: int
-    headers: httpx.Headers
+    head: Head
     body: bytes
     partial: str = ""
     broken: str = ""
@@ -35,52 +36,39 @@ class Answer:
 
 
 async def post(
-    transport: httpx.AsyncBaseTransport,
-    request: httpx.Request,
-    assembler: Callable[[], Assembler],
-    redact: Redactor,
+    lease: Lease, request: bytes, assembler: Callable[[], Assembler], redact: Redactor
 ) -> Answer:
     """Send a request and read its answer; raises `ModelFailed` where there is none at all."""
     try:
-        # Not by `httpx.AsyncClient`: it adds half as much CPU again, and nothing needed here.
-        response = await transport.handle_async_request(request)
+        head = await lease.ask(request)
     except httpx.HTTPError as error:
         raise ModelFailed(redact(f"model call: {error}")) from error
-    try:
-        kind = response.headers.get("content-type", "")
-        if response.status_code == httpx.codes.OK and kind.startswith("text/event-stream"):
-            return await _read_stream(response, assembler())
-        return await _read_body(response)
-    finally:
-        await response.aclose()
+    kind = head.get(b"content-type") or ""
+    if head.status == httpx.codes.OK and kind.startswith("text/event-stream"):
+        return await _read_stream(lease, head, assembler())
+    return await _read_body(lease, head)
 
 
-async def _read_body(response: httpx.Response) -> Answer:
+async def _read_body(lease: Lease, head: Head) -> Answer:
     pieces: list[bytes] = []
     broken = ""
     try:
-        await _read(response, pieces.append)
+        await _read(lease, head, pieces.append)
     except httpx.HTTPError as error:
         broken = str(error)
-    return Answer(
-        status=response.status_code,
-        headers=response.headers,
-        body=b"".join(pieces),
-        broken=broken,
-    )
+    return Answer(head=head, body=b"".join(pieces), broken=broken)
 
 
-async def _read_stream(response: httpx.Response, assembler: Assembler) -> Answer:
+async def _read_stream(lease: Lease, head: Head, assembler: Assembler) -> Answer:
     broken = ""
     try:
-        await _assemble(response, assembler)
+        await _assemble(lease, head, assembler)
         if not (assembler.ended or assembler.usable):
             broken = "the stream ended before its last event"
     except (httpx.HTTPError, Unusable) as error:
         broken = str(error)
     return Answer(
-        status=response.status_code,
-        headers=response.headers,
+        head=head,
         body=encode(assembler.body),
         partial=assembler.text,
         broken="" if assembler.ended else broken,
@@ -88,7 +76,7 @@ async def _read_stream(response: httpx.Response, assembler: Assembler) -> Answer
     )
 
 
-async def _assemble(response: httpx.Response, assembler: Assembler) -> None:
+async def _assemble(lease: Lease, head: Head, assembler: Assembler) -> None:
     events = EventReader()
 
     def take(piece: bytes) -> None:
@@ -99,7 +87,7 @@ async def _assemble(response: httpx.Response, assembler: Assembler) -> None:
             scope.deadline = min(scope.deadline, trio.current_time() + _TAIL)
 
     with trio.CancelScope() as scope:
-        await _read(response, take)
+        await _read(lease, head, take)
     for data in events.close():
         _add(assembler, data)
 
@@ -111,11 +99,9 @@ def _add(assembler: Assembler, data: str) -> None:
         assembler.add(parse(data, "an event of the stream"))
 
 
-async def _read(response: httpx.Response, take: Callable[[bytes], None]) -> None:
-    unpack, size = unpacker(response.headers.get("content-encoding", "")), 0
-    # Not by `aiter_bytes`: it is a generator, and trio warns of one that is left before its end.
-    assert isinstance(response.stream, httpx.AsyncByteStream), "our transport gives no other"
-    async for packed in response.stream:
+async def _read(lease: Lease, head: Head, take: Callable[[bytes], None]) -> None:
+    unpack, size = unpacker(head.get(b"content-encoding") or ""), 0
+    while (packed := await lease.data()) is not None:
         piece = unpack(packed)
         size += len(piece)
         if size > _LIMIT:

@@ -28,6 +28,7 @@ from agentcompass.models._memory import Memory
 from agentcompass.models._meter import Bill, Meter
 from agentcompass.models._prices import Prices, priced
 from agentcompass.models._reading import Unusable, encode
+from agentcompass.models._target import Target
 from agentcompass.models._traffic import FILE_ONLY, Traffic
 from agentcompass.models._waits import retry_after, wait_before_try
 from agentcompass.records.model import Reply
@@ -41,8 +42,7 @@ class Line:
 
     dialect: Dialect
     endpoint: Endpoint
-    url: httpx.URL = attrs.field(repr=False)
-    headers: Mapping[str, str] = attrs.field(repr=False)
+    target: Target
     params: Mapping[str, Any]
     request_timeout: float | None
     prices: Prices | None
@@ -136,27 +136,34 @@ class HttpConversation:
         return await self._exchange(line.streamed(asked))
 
     async def _exchange(self, asked: Mapping[str, Any]) -> Reply:
-        line = self.line
-        request = httpx.Request("POST", line.url, headers=line.headers, content=encode(asked))
+        request = self.line.target.request(encode(asked))
         with self.meter.call() as bill:
             began = trio.current_time()
-            answer = await post(
-                line.endpoint.transport, request, line.dialect.assembler, line.redact
-            )
-            if answer.status != httpx.codes.OK:
+            answer = await self._post(request)
+            if answer.head.status != httpx.codes.OK:
                 bill.free = True
                 raise self._refusal(answer)
             reply = self._read(answer, bill)
             bill.good = True
-        return attrs.evolve(reply, usage=bill.usage, seconds=trio.current_time() - began)
+        return Reply(
+            message=reply.message,
+            finish_reason=reply.finish_reason,
+            usage=bill.usage,
+            seconds=trio.current_time() - began,
+        )
+
+    async def _post(self, request: bytes) -> Answer:
+        line = self.line
+        async with line.endpoint.transport.lease(line.target.origin) as lease:
+            return await post(lease, request, line.dialect.assembler, line.redact)
 
     def _refusal(self, answer: Answer) -> ModelFailed:
         return refused(
-            answer.status,
+            answer.head.status,
             answer.body,
             self.line.redact,
-            retry_after=retry_after(answer.headers.get("retry-after"), time.time()),
-            location=answer.headers.get("location", ""),
+            retry_after=retry_after(answer.head.get(b"retry-after"), time.time()),
+            location=answer.head.get(b"location") or "",
         )
 
     def _read(self, answer: Answer, bill: Bill) -> Reply:

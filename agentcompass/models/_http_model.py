@@ -13,6 +13,7 @@ from agentcompass.models._endpoints import Endpoint, join, leave, resize
 from agentcompass.models._faults import Redactor
 from agentcompass.models._http_conversation import HttpConversation, Line
 from agentcompass.models._prices import prices_for
+from agentcompass.models._target import Target
 from agentcompass.models._traffic import Tell, Traffic
 from agentcompass.records.exchange import RecordedReplies
 from agentcompass.records.model import Usage
@@ -91,8 +92,7 @@ class HttpModel:
         return Line(
             dialect=self.dialect,
             endpoint=endpoint,
-            url=url,
-            headers=headers,
+            target=Target.of(url, headers),
             params={"model": self.spec.id, **_params.body_params(params)},
             request_timeout=_params.request_timeout(params),
             prices=prices_for(self.spec.id, params),

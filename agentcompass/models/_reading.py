@@ -15,7 +15,7 @@ class Unusable(ValueError):
 def parse(text: str | bytes, name: str = "the body") -> Mapping[str, Any]:
     """A JSON object; numbers that could not be recorded (NaN, 1e999) are null."""
     try:
-        found = json.loads(text, parse_float=_finite, parse_constant=_nothing)
+        found = _JSON.decode(text if isinstance(text, str) else _decoded(text))
     except (ValueError, RecursionError) as error:
         raise Unusable(f"{name} is not JSON") from error
     return mapping(found, name)
@@ -62,3 +62,11 @@ def _finite(text: str) -> float | None:
 
 def _nothing(_constant: str) -> None:
     return None
+
+
+# Made once: `json.loads` makes one for every text.
+_JSON = json.JSONDecoder(parse_float=_finite, parse_constant=_nothing)
+
+
+def _decoded(text: bytes) -> str:
+    return text.decode(json.detect_encoding(text), "surrogatepass")

@@ -40,13 +40,15 @@ class Spent:
 
     def changed(self, before: "Spent", after: "Spent") -> "Spent":
         """The same sums with `after` in place of `before`, which is in them."""
-        names = attrs.fields_dict(Spent)
         return Spent(
             **{
                 name: getattr(self, name) + getattr(after, name) - getattr(before, name)
-                for name in names
+                for name in _SPENT
             }
         )
+
+
+_SPENT = tuple(attrs.fields_dict(Spent))
 
 
 @attrs.frozen(kw_only=True)

@@ -12,17 +12,28 @@ import pytest
 import trio
 
 from agentcompass.models import _transport
+from agentcompass.models._target import Target
 from agentcompass.models._transport import PooledTransport
-from tests.loopback import Exchange, answer, cut, hang, serve
+from tests.loopback import Act, Exchange, answer, cut, hang, serve
 
 
 async def post(transport: PooledTransport, url: str, content: bytes = b"{}") -> httpx.Response:
-    response = await transport.handle_async_request(httpx.Request("POST", url, content=content))
-    try:
-        await response.aread()
-    finally:
-        await response.aclose()
-    return response
+    target = Target.of(httpx.URL(url), {})
+    async with transport.lease(target.origin) as lease:
+        head = await lease.ask(target.request(content))
+        parts = []
+        while (part := await lease.data()) is not None:
+            parts.append(part)
+    return httpx.Response(head.status, content=b"".join(parts))
+
+
+async def by_hand(exchange: Exchange, *pieces: bytes) -> None:
+    """Answer with these bytes, a moment apart, and go on to the next request."""
+    for piece in pieces:
+        await exchange.stream.send_all(piece)
+        await trio.sleep(0.001)
+    exchange.frame.send(h11.Response(status_code=200, headers=[("Content-Length", "0")]))
+    exchange.frame.send(h11.EndOfMessage())
 
 
 async def test_one_connection_serves_many_requests():
@@ -99,6 +110,42 @@ async def test_a_connection_closed_while_idle_is_not_used():
 
     assert second.json() == {"n": 2}
     assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize("status", [200, 404])
+async def test_a_server_that_says_more_than_it_promised_gets_a_new_connection(status: int):
+    """What is left over must not be taken for the next answer."""
+
+    async def talkative(exchange: Exchange) -> None:
+        head = b"HTTP/1.1 %d \r\nContent-Length: 2\r\n\r\n" % status
+        await by_hand(exchange, head + b"{}" + head + b"no")
+
+    transport = PooledTransport(1)
+    async with serve(talkative, answer({"n": 2})) as server:
+        assert (await post(transport, server.url)).content == b"{}"
+        assert (await post(transport, server.url)).json() == {"n": 2}
+        await transport.aclose()
+
+    assert server.opened == 2
+
+
+async def test_an_answer_may_come_byte_by_byte_on_a_connection_that_is_kept():
+    whole = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nbit by it"
+
+    def split_at(place: int) -> Act:
+        async def act(exchange: Exchange) -> None:
+            await by_hand(exchange, whole[:place], *(bytes([byte]) for byte in whole[place:]))
+
+        return act
+
+    transport = PooledTransport(1)
+    places = (1, whole.index(b"\r\n\r\n") + 4, len(whole) - 3)
+    async with serve(*map(split_at, places)) as server:
+        for _ in places:
+            assert (await post(transport, server.url)).content == b"bit by it"
+        await transport.aclose()
+
+    assert server.opened == 1
 
 
 async def test_a_server_that_wants_its_connection_closed_gets_a_new_one():

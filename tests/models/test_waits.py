@@ -1,7 +1,9 @@
 """Row 55 of the cases: waits are as long as asked, spread, bounded, counted and told."""
 
+import json
 import logging
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from email.utils import formatdate
 from itertools import pairwise
 from typing import Any
@@ -17,7 +19,9 @@ from agentcompass.errors import ModelFailed
 from agentcompass.models._adaptive import Gate, Window
 from agentcompass.models._endpoints import Endpoint
 from agentcompass.models._faults import RateLimited
+from agentcompass.models._head import Head
 from agentcompass.models._http_conversation import HttpConversation
+from agentcompass.models._target import Origin
 from agentcompass.models._transport import PooledTransport
 from agentcompass.models._waits import retry_after, wait_before_try
 from agentcompass.models.openai_chat import OpenAIChat
@@ -27,6 +31,7 @@ from tests.loopback_models import Said, chat_body
 from tests.models.talking import ASK, fault_of
 
 NOW = 1_800_000_000.0
+FULL = {"error": {"message": "full"}}
 
 
 @pytest.mark.parametrize(
@@ -79,18 +84,39 @@ def test_the_dice_spread_a_wait():
 
 
 @attrs.define(eq=False)
-class Scripted(httpx.AsyncBaseTransport):
+class Scripted:
     """Answers by a script on the virtual clock; `asked_at` holds when it was asked."""
 
     answers: Sequence[tuple[int, dict[str, str]]]
     asked_at: list[float] = attrs.field(factory=list)
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    def lease(self, _origin: Origin) -> "ScriptedLease":
+        return ScriptedLease(self)
+
+    def answer(self) -> tuple[int, dict[str, str], Any]:
         number = min(len(self.asked_at), len(self.answers) - 1)
         self.asked_at.append(trio.current_time())
         status, headers = self.answers[number]
-        body: Any = chat_body(Said()) if status == 200 else {"error": {"message": "full"}}
-        return httpx.Response(status, headers=headers, json=body)
+        return status, headers, chat_body(Said()) if status == 200 else FULL
+
+
+@attrs.define(eq=False)
+class ScriptedLease(AbstractAsyncContextManager["ScriptedLease"]):
+    """One exchange of it."""
+
+    transport: Scripted
+    parts: list[bytes] = attrs.field(factory=list)
+
+    async def __aexit__(self, *exc: object) -> None:
+        return
+
+    async def ask(self, _request: bytes) -> Head:
+        status, headers, body = self.transport.answer()
+        self.parts = [json.dumps(body).encode()]
+        return Head(status, [(k.lower().encode(), v.encode()) for k, v in headers.items()])
+
+    async def data(self) -> bytes | None:
+        return self.parts.pop() if self.parts else None
 
 
 def scripted(*answers: tuple[int, dict[str, str]], **params: Any) -> tuple[HttpConversation, Any]:
@@ -210,10 +236,9 @@ async def test_an_overload_in_the_middle_of_an_answer_is_waited_out(autojump_clo
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "later"}}
 
     class Overloaded(Scripted):
-        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-            response = await super().handle_async_request(request)
-            first = len(self.asked_at) == 1
-            return httpx.Response(200, json=error) if first else response
+        def answer(self) -> tuple[int, dict[str, str], Any]:
+            usual = super().answer()
+            return (200, {}, error) if len(self.asked_at) == 1 else usual
 
     chat, _ = scripted((200, {}))
     chat.line.endpoint.transport = Overloaded([(200, {})])  # type: ignore[assignment]
