@@ -1,11 +1,14 @@
 """The public names of AgentCompass, each imported on first use."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from agentcompass._version import __version__
 
+TYPE_CHECKING = False  # that of `typing`, which takes longer to load than all of `--version`
+
 if TYPE_CHECKING:
+    from typing import Any
+
     from agentcompass.config.orchestration import Orchestration
     from agentcompass.embedding import Evaluation, open_evaluation
     from agentcompass.errors import (
@@ -139,7 +142,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     for home, names in _HOMES.items():
         if name in names:
             return getattr(import_module(f"{__name__}.{home}"), name)

@@ -3,13 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from agentcompass.protocols import Agent, AgentContext, Harness, Session
-from agentcompass.records.data_set import DataSet
 from agentcompass.records.model import EndpointTraffic, Usage
 from agentcompass.records.request import EnvironmentSpec
 from agentcompass.records.task import RunResult
+
+if TYPE_CHECKING:
+    from agentcompass.records.data_set import DataSet
 
 
 @runtime_checkable
@@ -59,7 +61,7 @@ class HasData(Protocol):
     Not where its parameter `download` is False; one that is told to look elsewhere has None.
     """
 
-    data_set: DataSet | None
+    data_set: "DataSet | None"
 
 
 @runtime_checkable

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from importlib import metadata
 from importlib.util import find_spec
 
 import trio
@@ -41,7 +40,9 @@ def missing(needs: Needs) -> list[str]:
 
 
 def _lacking(package: str) -> str:
-    from packaging.requirements import InvalidRequirement, Requirement  # most runs need none
+    from importlib import metadata  # most runs need neither
+
+    from packaging.requirements import InvalidRequirement, Requirement
 
     try:
         wanted = Requirement(package)

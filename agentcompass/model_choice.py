@@ -1,6 +1,7 @@
 """Which protocol a request's model is spoken to in, checked before anything is created."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -10,8 +11,10 @@ from agentcompass.protocols import Benchmark, Harness, Model
 from agentcompass.records.model import Usage
 from agentcompass.records.request import RunRequest
 from agentcompass.registry import known, load
-from agentcompass.store.recorded_calls import RecordedCalls, open_recorded_calls
 from agentcompass.store.redact import Redactor
+
+if TYPE_CHECKING:
+    from agentcompass.store.recorded_calls import RecordedCalls
 
 # The protocol that needs no endpoint, whichever others a harness speaks.
 REPLAY = "replay"
@@ -45,11 +48,13 @@ async def choose_model(
     return model
 
 
-def _recorded_calls(request: RunRequest, redactor: Redactor) -> RecordedCalls | None:
+def _recorded_calls(request: RunRequest, redactor: Redactor) -> "RecordedCalls | None":
     """Those of the earlier run that is to be replayed; None where it is a script."""
     path = request.model.params.get("path")
     if not path or not isinstance(path, str) or not (where := Path(path).expanduser()).is_dir():
         return None
+    from agentcompass.store.recorded_calls import open_recorded_calls
+
     return open_recorded_calls(where, request.benchmark.id, redactor)
 
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import trio
@@ -13,7 +13,6 @@ import trio
 from agentcompass.abilities import ChecksWishes, RunsItself
 from agentcompass.config.components import build_component, component_class, defaults
 from agentcompass.config.secrets import known_secrets
-from agentcompass.datasets.for_run import RunData, run_data
 from agentcompass.deadlines import CleanupClock
 from agentcompass.dependencies import require
 from agentcompass.engine.job import Job, Store
@@ -40,6 +39,9 @@ from agentcompass.store.location import RunLocation, check_location, run_locatio
 from agentcompass.store.redact import Redactor
 from agentcompass.store.reuse_source import check_named_source, find_reuse_source
 from agentcompass.store.runs import open_run
+
+if TYPE_CHECKING:
+    from agentcompass.datasets.for_run import RunData
 
 # The harness id of a benchmark that runs its own agent loop.
 NO_HARNESS = "none"
@@ -174,7 +176,11 @@ async def _require(request: RunRequest, options: ProcessOptions) -> None:
 
 async def _data(
     request: RunRequest, options: ProcessOptions, benchmark: Benchmark
-) -> RunData | None:
+) -> "RunData | None":
+    if getattr(benchmark, "data_set", None) is None:
+        return None
+    from agentcompass.datasets.for_run import run_data
+
     params = {**defaults(benchmark.Config), **request.benchmark.params}
     may_fetch = params.get("download") is not False
     data = run_data(benchmark, Path(options.data_dir), may_fetch=may_fetch)

@@ -21,7 +21,7 @@ bench_calls = benchmarks.one_call:OneCall
 bench_stamped = benchmarks.stamped:Stamped
 
 [agentcompass.environments]
-bench_fake = benchmarks.tiny:Forgetful
+bench_fake = benchmarks.forgetful:Forgetful
 
 [agentcompass.harnesses]
 bench_shell = benchmarks.shell_agent:Shell

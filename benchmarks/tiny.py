@@ -1,4 +1,4 @@
-"""Tasks and sessions that cost nothing: what a run of them costs is the engine's own price."""
+"""Tasks that cost nothing: what a run of them costs is the engine's own price."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,25 +6,11 @@ from typing import Any, ClassVar
 
 import attrs
 
-from agentcompass.environments.fake import FakeEnvironment, FakeSession
-from agentcompass.protocols import Session, SessionRequest
+from agentcompass.protocols import Session
 from agentcompass.records.metrics import MetricContract, binary_contract
 from agentcompass.records.plan import ExecutionPlan
 from agentcompass.records.request import Aggregation
 from agentcompass.records.task import EvaluationMode, PreparedTask, RunResult, TaskSpec
-
-
-class Forgetful(FakeEnvironment):
-    """The shipped `fake`, without its memory of every session and command, which tests want."""
-
-    id: ClassVar[str] = "bench_fake"
-
-    async def open(self, request: SessionRequest) -> FakeSession:
-        """A session, for which the past is forgotten; what is live stays known."""
-        ledger = self.ledger
-        for past in (ledger.open_times, ledger.opened, ledger.closed, ledger.commands):
-            past.clear()
-        return await super().open(request)
 
 
 @attrs.frozen(kw_only=True)

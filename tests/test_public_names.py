@@ -9,7 +9,10 @@ import pytest
 
 import agentcompass
 
-HEAVY = ("attrs", "attr", "cattrs", "trio", "httpx", "docker", "yaml", "rich", "asyncclick")
+HEAVY = (
+    *("attrs", "attr", "cattrs", "trio", "httpx", "docker", "yaml", "rich", "asyncclick"),
+    *("typing", "re", "pathlib"),
+)
 
 
 def test_there_are_few_names():

@@ -1,24 +1,45 @@
 """The command tree, and the one place where an error becomes a line and an exit code."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 import asyncclick as click
+import trio
 
 from agentcompass._version import __version__
 from agentcompass.cli.bugs import masker, report_bug
-from agentcompass.cli.config import config
-from agentcompass.cli.data import data
-from agentcompass.cli.env import env
-from agentcompass.cli.export import export
-from agentcompass.cli.launch import launch
-from agentcompass.cli.list import list_components
 from agentcompass.cli.output import degrade_to_escapes, tell
-from agentcompass.cli.run import run
-from agentcompass.cli.status import status
-from agentcompass.cli.summary import summary
 from agentcompass.errors import AgentCompassError
+
+_HOMES = {
+    "run": "run",
+    "launch": "launch",
+    "status": "status",
+    "summary": "summary",
+    "export": "export",
+    "list": "list_components",
+    "config": "config",
+    "data": "data",
+    "env": "env",
+}
+
+
+class _Commands(Mapping[str, click.Command]):
+    """The commands by name, each imported from the module of its name on first use."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        attribute = _HOMES[name]
+        command: click.Command = getattr(import_module(f"agentcompass.cli.{name}"), attribute)
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_HOMES)
+
+    def __len__(self) -> int:
+        return len(_HOMES)
 
 
 class CommandLine(click.Group):
@@ -44,28 +65,22 @@ class CommandLine(click.Group):
         sys.exit(code if isinstance(code, int) else 0)
 
 
-@click.group(cls=CommandLine, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=CommandLine,
+    commands=_Commands(),
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="agentcompass", message="%(prog)s %(version)s")
 async def commands() -> None:
     """Measure AI agents with deadlines that mean what they say."""
-
-
-commands.add_command(run)
-commands.add_command(launch)
-commands.add_command(status)
-commands.add_command(summary)
-commands.add_command(export)
-commands.add_command(list_components)
-commands.add_command(config)
-commands.add_command(data)
-commands.add_command(env)
 
 
 def command_line(arguments: Sequence[str], **extra: Any) -> int:
     """Run one command line on trio and return its exit code."""
     sys.excepthook = report_bug
     try:
-        commands(list(arguments), prog_name="agentcompass", _anyio_backend="trio", **extra)
+        # not `commands(...)`, which would load anyio to find a loop that is known
+        trio.run(partial(commands.main, list(arguments), prog_name="agentcompass", **extra))
     except SystemExit as end:
         return int(end.code or 0)
     return 0

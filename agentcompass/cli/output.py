@@ -37,16 +37,22 @@ def emit_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def plain_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Columns as wide as their cells, two blanks between them."""
-    from rich.cells import cell_len
-
     lines = [[visible(cell) for cell in line] for line in (headers, *rows)]
-    widths = [max(cell_len(cell) for cell in column) for column in zip(*lines, strict=True)]
+    widths = [max(_width(cell) for cell in column) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(
-            cell + " " * (width - cell_len(cell)) for cell, width in zip(line, widths, strict=True)
+            cell + " " * (width - _width(cell)) for cell, width in zip(line, widths, strict=True)
         ).rstrip()
         for line in lines
     )
+
+
+def _width(cell: str) -> int:
+    if cell.isascii():
+        return len(cell)
+    from rich.cells import cell_len
+
+    return cell_len(cell)
 
 
 def _drawn(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from agentcompass.config import strict_json, yaml_text
+from agentcompass.config import strict_json
 from agentcompass.config.keywords import COMPONENTS
 from agentcompass.config.settings import Setting
 
@@ -40,6 +40,8 @@ def config_files(
 
 def file_settings(file: ConfigFile, faults: list[str]) -> list[Setting]:
     """What one file says; what it cannot say is noted, with its place."""
+    from agentcompass.config import yaml_text  # most runs have no file
+
     text = _read(file, faults)
     content = None if text is None else _parsed(file, text, faults)
     if text is None or content is None:
@@ -93,6 +95,8 @@ def _read(file: ConfigFile, faults: list[str]) -> str | None:
 
 
 def _parsed(file: ConfigFile, text: str, faults: list[str]) -> Any:
+    from agentcompass.config import yaml_text
+
     parse = strict_json.parse if file.path.suffix == ".json" else yaml_text.parse
     try:
         return parse(text)

@@ -7,7 +7,6 @@ from typing import Any
 import attrs
 import trio
 
-from agentcompass.datasets.fetch import fetch, require_unchanged
 from agentcompass.datasets.place import Place
 from agentcompass.errors import DataUnavailable
 from agentcompass.records.data_set import DataSet
@@ -41,6 +40,8 @@ class RunData:
 
     async def ready(self) -> None:
         """Fetch what is missing; raises `DataUnavailable` also for what was changed since."""
+        from agentcompass.datasets.fetch import fetch, require_unchanged  # most runs have no data
+
         await trio.to_thread.run_sync(require_unchanged, self.place)
         if await trio.to_thread.run_sync(self.place.state) in ("missing", "other revision"):
             await fetch(self.place)

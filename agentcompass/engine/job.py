@@ -19,8 +19,7 @@ from agentcompass.records.attempt import AttemptResult, TaskHeader
 from agentcompass.records.checkpoint import EvaluationCheckpoint, RetryDetail
 from agentcompass.records.exchange import Asked, Exchange
 from agentcompass.records.metrics import MetricContract, MetricReport
-from agentcompass.records.orchestration import PLACE
-from agentcompass.records.progress import ProgressEvent, with_payload
+from agentcompass.records.progress import PLACE, ProgressEvent, with_payload
 from agentcompass.records.request import RunRequest
 from agentcompass.records.reuse import TakenOver
 from agentcompass.records.run_info import MetricBasis

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from fractions import Fraction
 
 from agentcompass.records.metrics import Reducer
 
@@ -18,6 +17,8 @@ def mean(values: Sequence[float]) -> float | None:
     try:
         return math.fsum(values) / len(values)
     except OverflowError:
+        from fractions import Fraction  # seldom needed
+
         return float(sum(map(Fraction, values)) / len(values))
 
 
@@ -27,6 +28,8 @@ def weighted_mean(pairs: Iterable[tuple[float | None, float]]) -> float | None:
     In exact fractions: there are as many pairs as categories, and the result must not leave the
     range of its values by a rounding.
     """
+    from fractions import Fraction
+
     exact = [(Fraction(value), Fraction(weight)) for value, weight in pairs if value is not None]
     if not exact:
         return None

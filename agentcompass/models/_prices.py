@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -80,7 +80,7 @@ def price_faults(own: Any) -> list[str]:
 
 @cache
 def _table() -> Mapping[str, Prices]:
-    text = (files("agentcompass.models") / "prices.json").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("prices.json").read_text(encoding="utf-8")
     rows = [row for family in json.loads(text)["families"] for row in family["models"].items()]
     return {model: Prices(**prices) for model, prices in rows}
 

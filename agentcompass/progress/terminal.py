@@ -8,14 +8,14 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Literal, TextIO
 
 from agentcompass.progress.board import Board
-from agentcompass.progress.plain import PlainLines
 from agentcompass.progress.text import visible
 from agentcompass.progress.writer import Writer
-from agentcompass.records.orchestration import RequestOutcome
 from agentcompass.records.progress import ProgressEvent
 
 if TYPE_CHECKING:
     from agentcompass.progress.live import LiveDrawing
+    from agentcompass.progress.plain import PlainLines
+    from agentcompass.records.orchestration import RequestOutcome
 
 Mode = Literal["auto", "plain", "none"]
 
@@ -37,8 +37,8 @@ class Display:
         self._boards: dict[str | None, Board] = {name: Board() for name in requests or (None,)}
         self._lock = threading.Lock()  # the boards are folded here and drawn in the writer
         self._drawing = _drawing(stream, environ) if mode == "auto" else None
-        plain = self._boards if mode != "none" and not self._drawing else {}
-        self._lines = {name: PlainLines(board) for name, board in plain.items()}
+        is_plain = mode != "none" and self._drawing is None
+        self._lines = _plain_lines(self._boards) if is_plain else {}
         self._writer = Writer(self._draw if self._drawing else None)
 
     @property
@@ -55,7 +55,7 @@ class Display:
         if line is not None:
             self.say(line if name is None else f"{name}: {line}")
 
-    def ended(self, outcome: RequestOutcome) -> None:
+    def ended(self, outcome: "RequestOutcome") -> None:
         """Take note of the end of a request; of one that began, its events have told."""
         board = self._boards[outcome.name]
         if board.ended is not None:
@@ -113,6 +113,12 @@ async def terminal(
         yield display
     finally:
         display.close()
+
+
+def _plain_lines(boards: Mapping[str | None, Board]) -> "dict[str | None, PlainLines]":
+    from agentcompass.progress.plain import PlainLines
+
+    return {name: PlainLines(board) for name, board in boards.items()}
 
 
 def _drawing(stream: TextIO | None, environ: Mapping[str, str]) -> "LiveDrawing | None":

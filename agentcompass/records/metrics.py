@@ -54,6 +54,11 @@ class MetricDisplay:
     precision: int | None = attrs.field(default=None, validator=_decimals)
 
 
+def _as_tuple(reducers: Iterable[Reducer]) -> tuple[Reducer, ...]:
+    """What `tuple` itself would be; attrs asks a built-in for its signature, which takes 9 ms."""
+    return tuple(reducers)
+
+
 def _reducers(spec: "MetricSpec", _attribute: object, value: tuple[Reducer, ...]) -> None:
     allowed = {"avg", "pass"} if spec.kind == "binary_success" else {"avg"}
     if not value or not set(value) <= allowed or len(set(value)) < len(value):
@@ -65,7 +70,7 @@ class MetricSpec:
     """One declared metric. `reducers` apply to several attempts; one attempt counts as it is."""
 
     kind: Kind = attrs.field(validator=validators.in_(("binary_success", "scalar")))
-    reducers: tuple[Reducer, ...] = attrs.field(converter=tuple, validator=_reducers)
+    reducers: tuple[Reducer, ...] = attrs.field(converter=_as_tuple, validator=_reducers)
     primary: bool = False
     role: Role = attrs.field(validator=validators.in_(("headline", "auxiliary")))
     display: MetricDisplay | None = None

@@ -8,9 +8,6 @@ import attrs
 RequestStatus = Literal["completed", "failed", "timed_out", "cancelled"]
 OrchestrationStatus = Literal["completed", "partial_failure", "failed", "timed_out", "cancelled"]
 
-# What run_info.json (in `request.metadata`) and every event say of where a request stands.
-PLACE = ("orchestration_id", "request_key", "request_name", "request_index")
-
 
 @attrs.frozen(kw_only=True)
 class RunRuntimeSpec:

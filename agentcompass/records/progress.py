@@ -5,6 +5,9 @@ from typing import Any, Literal
 
 import attrs
 
+# What run_info.json (in `request.metadata`) and every event say of where a request stands.
+PLACE = ("orchestration_id", "request_key", "request_name", "request_index")
+
 
 @attrs.frozen(kw_only=True)
 class ProgressEvent:

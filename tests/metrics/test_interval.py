@@ -1,6 +1,7 @@
 """Intervals against published numbers, and what must hold of any."""
 
 import math
+from statistics import NormalDist
 
 import pytest
 from hypothesis import given
@@ -8,12 +9,18 @@ from hypothesis import strategies as st
 
 from agentcompass.metrics.aggregate import category_mean, micro_weighted
 from agentcompass.metrics.interval import (
+    _Z,
+    LEVEL,
     confidence_interval,
     missing_interval,
     student,
     t_quantile,
     wilson,
 )
+
+
+def test_the_number_in_the_code_is_that_of_the_normal_distribution():
+    assert NormalDist().inv_cdf((1 + LEVEL) / 2) == _Z
 
 
 @pytest.mark.parametrize(
