@@ -77,7 +77,7 @@ class Disk:
         """Move a file or folder; a file at `target` is replaced, a folder with content is not."""
         os.rename(source, target)  # noqa: PTH104  # one system call, without building a Path
 
-    def link(self, source: Path, target: Path) -> None:
+    def link(self, source: StrPath, target: StrPath) -> None:
         """Give a file a second name, which must not exist; its content is as durable as it was."""
         os.link(source, target)
 
@@ -86,7 +86,7 @@ class Disk:
 class _Written:
     """What is to be the content of `path`: a temporary file beside it, still open."""
 
-    path: Path
+    path: StrPath
     temporary: str
     file: int
 
@@ -103,7 +103,7 @@ class Replacements:
     _written: deque[_Written] = attrs.field(factory=deque, init=False)
     _following: list[Callable[[], None]] = attrs.field(factory=list, init=False)
 
-    def add(self, path: Path, data: bytes | Iterable[bytes]) -> None:
+    def add(self, path: StrPath, data: bytes | Iterable[bytes]) -> None:
         """Write `data`, whole or in pieces, beside `path`; the folder has to exist.
 
         Raises `StoreError` naming the file and the cause.
@@ -112,7 +112,7 @@ class Replacements:
             self.sync()
             self._replace()
         with named_errors(path):
-            temporary = _beside(str(path))
+            temporary = _beside(os.fspath(path))
             self._written.append(_Written(path, temporary, os.open(temporary, _NEW, 0o666)))
             for block in (data,) if isinstance(data, bytes) else _blocks(data):
                 self.disk.write(self._written[-1].file, block)
@@ -233,7 +233,7 @@ def open_regular(path: Path, *, buffering: int = -1) -> Iterator[BinaryIO]:
         yield file
 
 
-def read_file(path: Path) -> bytes:
+def read_file(path: StrPath) -> bytes:
     """The bytes of a regular file; raises as `open_regular` does."""
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -256,17 +256,22 @@ def _read_all(file: int, size: int) -> bytes:
     return b"".join(pieces)
 
 
+def read_if_there(path: StrPath) -> bytes | None:
+    """The same, or None where there is no such file; raises `StoreError` where it cannot be."""
+    with named_errors(path):
+        try:
+            return read_file(path)
+        except FileNotFoundError:
+            return None
+
+
 def read_record(path: Path) -> Any:
     """What the JSON file `path` holds, or None where there is no such file.
 
     Raises `RecordCorrupt` where it is not JSON, and `StoreError` where it cannot be read.
     """
-    with named_errors(path):
-        try:
-            data = read_file(path)
-        except FileNotFoundError:
-            return None
-    return decode(data, source=str(path))
+    data = read_if_there(path)
+    return None if data is None else decode(data, source=str(path))
 
 
 class named_errors:  # reads as what it does

@@ -1,6 +1,10 @@
-"""What one earlier run holds of each attempt; everything blocks, nothing is written."""
+"""What one earlier run holds of each attempt; everything blocks, nothing is written.
+
+There may be many attempts: paths are text here, and each record is read once.
+"""
 
 import logging
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -8,21 +12,23 @@ from typing import Any, Protocol
 import attrs
 
 from agentcompass.errors import RecordCorrupt, StoreError
-from agentcompass.records.attempt import AttemptResult
+from agentcompass.records.attempt import AttemptResult, attempt_name
 from agentcompass.records.checkpoint import EVALUATION_SCHEMA
 from agentcompass.records.request import AttemptPlan
 from agentcompass.records.reuse import EarlierAttempt, Judgement, Verdict
 from agentcompass.records.run_info import RUN_INFO_SCHEMA, RunInfo
-from agentcompass.store.atomic import named_errors, read_file
+from agentcompass.store.atomic import named_errors, read_if_there
 from agentcompass.store.layout import (
+    CHECKPOINT,
+    INDEX,
+    RESULT,
     STATES,
-    AttemptLayout,
     RunLayout,
     State,
-    TaskLayout,
     task_folder,
 )
-from agentcompass.store.reading import as_result, read_index, read_result_record, read_run_info
+from agentcompass.store.outline import index_of, outline_of
+from agentcompass.store.reading import read_run_info
 
 _EVALUATION = f'"{EVALUATION_SCHEMA}"'.encode()
 _ANY_EVALUATION = b'"agentcompass.evaluation_checkpoint.'
@@ -48,16 +54,23 @@ class Judge(Protocol):
 
 @attrs.frozen(kw_only=True)
 class Stored:
-    """One attempt of an earlier run, and what is to be done with it.
+    """One attempt of an earlier run, in `folder`, and what is to be done with it.
 
-    `record` is what `result` was read from; None where there is none.
+    `record` is its result as it was read, and `result` what of that counts; both are None where
+    there is none. `files` are its records as they are written, and the index of its task, by name.
     """
 
-    layout: AttemptLayout
+    folder: str
     run: "EarlierRun"
     verdict: Verdict
     result: AttemptResult | None
     record: dict[str, Any] | None
+    files: Mapping[str, bytes]
+
+    @property
+    def place(self) -> str:
+        """Its folder, relative to its run."""
+        return self.folder[len(str(self.run.layout.directory)) + 1 :]
 
 
 @attrs.frozen(kw_only=True)
@@ -71,18 +84,27 @@ class EarlierRun:
     info: RunInfo
     folders: Mapping[str, tuple[State | None, ...]]
     said: set[str] = attrs.field(factory=set)
+    _states: Mapping[State | None, str] = attrs.field(init=False)
+
+    @_states.default
+    def _state_folders(self) -> Mapping[State | None, str]:
+        details = str(self.layout.details)
+        return {None: details, **{state: f"{details}/{state}" for state in STATES}}
 
     def attempts(self, task_id: str, judge: Judge) -> Iterator[tuple[int, Stored]]:
         """The attempts of a task; what cannot be read is said and passed over."""
         try:
-            for number, layout in self._layouts(task_id):
-                name = f"task {task_id} attempt {number}"
-                try:
-                    yield number, self._stored(layout, judge, name)
-                except StoreError as error:
-                    self._warn(name, error)
+            folder, index, numbers = self._task(task_id)
         except StoreError as error:
             self._warn(f"task {task_id}", error)
+            return
+        for number in numbers:
+            name = f"task {task_id} attempt {number}"
+            attempt = f"{folder}/{attempt_name(number)}"
+            try:
+                yield number, self._stored(attempt, index, judge, name)
+            except StoreError as error:
+                self._warn(name, error)
 
     def _warn(self, name: str, error: StoreError) -> None:
         text = f"{name} is not reused: {error}"
@@ -90,35 +112,52 @@ class EarlierRun:
             self.said.add(text)
             log.warning("%s", text)
 
-    def _layouts(self, task_id: str) -> Iterator[tuple[int, AttemptLayout]]:
+    def _task(self, task_id: str) -> tuple[str, bytes, list[int]]:
+        """The folder of a task, its index, and the numbers in that; none where it has none."""
         name = task_folder(task_id)
         states = self.folders.get(name, ())
         if len(states) > 1:
             raise RecordCorrupt(f"{name} is there in several states")
         for state in states:
-            task = TaskLayout(self.layout.folder(name, state))
-            with named_errors(task.index):
-                if not task.index.exists():
-                    continue  # a crash came before anything was saved
-            stored_id, numbers = read_index(task)
+            folder = f"{self._states[state]}/{name}"
+            index = read_if_there(f"{folder}/{INDEX}")
+            if index is None:
+                break  # a crash came before anything was saved
+            stored_id, numbers = index_of(index, source=f"{folder}/{INDEX}")
             if stored_id != task_id:
-                raise RecordCorrupt(f"{task.index}: holds task {stored_id!r}")
-            yield from ((number, task.attempt(number)) for number in numbers)
+                raise RecordCorrupt(f"{folder}/{INDEX}: holds task {stored_id!r}")
+            return folder, index, numbers
+        return "", b"", []
 
-    def _stored(self, layout: AttemptLayout, judge: Judge, name: str) -> Stored:
-        record = read_result_record(layout)
-        result = None if record is None else as_result(record, layout)
-        found = EarlierAttempt(
+    def _stored(self, folder: str, index: bytes, judge: Judge, name: str) -> Stored:
+        files = {INDEX: index, **self._records(folder, name)}
+        found = None
+        if RESULT in files:
+            found = outline_of(files[RESULT], source=f"{folder}/{RESULT}")
+        record, result = (None, None) if found is None else found
+        earlier = EarlierAttempt(
             result=result,
-            has_checkpoint=_has_saved_work(layout),
+            has_checkpoint=_has_saved_work(files.get(CHECKPOINT, b""), folder),
             is_classified=self.info.schema_version == RUN_INFO_SCHEMA,
         )
-        judgement = judge.judge(found)
+        judgement = judge.judge(earlier)
         if judgement.reason:
             log.debug("%s of run %s: %s", name, self.info.run_id, judgement)
+        verdict = judgement.verdict
         return Stored(
-            layout=layout, run=self, verdict=judgement.verdict, result=result, record=record
+            folder=folder, run=self, verdict=verdict, result=result, record=record, files=files
         )
+
+    def _records(self, folder: str, name: str) -> dict[str, bytes]:
+        """The records of an attempt that are there; it may stand without a checkpoint."""
+        if os.path.islink(folder):  # noqa: PTH114  # text already
+            raise RecordCorrupt(f"{folder} is a link")
+        files = {RESULT: read_if_there(f"{folder}/{RESULT}")}
+        try:
+            files[CHECKPOINT] = read_if_there(f"{folder}/{CHECKPOINT}")
+        except StoreError as error:
+            self._warn(f"the checkpoint of {name}", error)
+        return {name: data for name, data in files.items() if data is not None}
 
 
 def open_earlier_run(directory: Path) -> EarlierRun:
@@ -133,14 +172,10 @@ def open_earlier_run(directory: Path) -> EarlierRun:
     return EarlierRun(layout=layout, info=info, folders=folders)
 
 
-def _has_saved_work(layout: AttemptLayout) -> bool:
+def _has_saved_work(data: bytes, folder: str) -> bool:
     """Whether there is work to score; it is validated before it is used."""
-    try:
-        data = read_file(layout.checkpoint)
-    except OSError:
-        return False
     if _EVALUATION in data:
         return True
     if _ANY_EVALUATION in data:
-        log.debug("%s is not resumed: its schema is not %s", layout.checkpoint, EVALUATION_SCHEMA)
+        log.debug("%s is not resumed: its schema is not %s", folder, EVALUATION_SCHEMA)
     return False

@@ -1,4 +1,4 @@
-"""Every path of a run directory; no path is joined anywhere else.
+"""Every path of a run directory; only `store.takeover`, to which each one counts, joins some.
 
 <results_dir>/<run_name parts>/<model>_<benchmark>_<harness>/<run_id>/
     run.log run_info.json params.json progress.jsonl progress.json metrics.json summary.md
@@ -31,6 +31,10 @@ STATES: tuple[State, ...] = ("running", "normal", "error", "fatal")
 RESOURCES = ".env-resources"
 
 LONGEST_NAME = 255  # bytes, on every file system that matters
+# The records of a task and of its attempts, and what else an attempt may have.
+INDEX, RESULT, CHECKPOINT = "task.json", "result.json", "checkpoint.json"
+EXCHANGES, ARTIFACTS = "exchanges.jsonl", "artifacts"
+
 _READABLE = 80
 _DIGEST = 64
 
@@ -79,22 +83,22 @@ class AttemptLayout:
     @cached_property
     def result(self) -> Path:
         """What became of the attempt."""
-        return self.directory / "result.json"
+        return self.directory / RESULT
 
     @cached_property
     def checkpoint(self) -> Path:
         """What a later run can go on from."""
-        return self.directory / "checkpoint.json"
+        return self.directory / CHECKPOINT
 
     @cached_property
     def exchanges(self) -> Path:
         """The calls of the model, where they are recorded; of every execution."""
-        return self.directory / "exchanges.jsonl"
+        return self.directory / EXCHANGES
 
     @cached_property
     def artifacts(self) -> Path:
         """What was collected from the sandbox."""
-        return self.directory / "artifacts"
+        return self.directory / ARTIFACTS
 
     @cached_property
     def atif(self) -> Path:
@@ -127,7 +131,7 @@ class TaskLayout:
     @cached_property
     def index(self) -> Path:
         """Which attempts there are, and what they share."""
-        return self.directory / "task.json"
+        return self.directory / INDEX
 
     def attempt(self, number: int) -> AttemptLayout:
         """The files of attempt `number`."""

@@ -102,8 +102,10 @@ def read_tasks(directory: Path) -> Iterator[StoredTask | UnreadableTask]:
 
 def read_task(task: TaskLayout, state: State | None) -> StoredTask:
     """One task; raises `StoreError` naming the file and the field that is wrong."""
-    record = _read_task_record(task)
-    task_id, numbers = _index(record, task)
+    record = read_record(task.index)
+    if record is None:
+        raise RecordCorrupt(f"{task.index}: there is no such file")
+    task_id, numbers = as_index(record, source=str(task.index))
     header = None
     if record.keys() >= _SHARED_FIELDS:
         published = structure_record(record, PublishedTask, source=str(task.index))
@@ -122,44 +124,33 @@ def read_task(task: TaskLayout, state: State | None) -> StoredTask:
     )
 
 
-def read_index(task: TaskLayout) -> tuple[str, list[int]]:
-    """The id of a task and the numbers of its attempts; raises `StoreError` as `read_task`."""
-    return _index(_read_task_record(task), task)
+def as_index(record: Any, *, source: str) -> tuple[str, list[int]]:
+    """The id of a task and the numbers of its attempts, of its task.json.
 
-
-def _read_task_record(task: TaskLayout) -> dict[str, Any]:
-    record = read_record(task.index)
-    if record is None:
-        raise RecordCorrupt(f"{task.index}: there is no such file")
-    return _checked(record, task.index, TASK_SCHEMA, EARLIER_TASK_SCHEMA)
-
-
-def _index(record: dict[str, Any], task: TaskLayout) -> tuple[str, list[int]]:
-    source = str(task.index)
+    Raises `SchemaUnsupported`, or `RecordCorrupt` naming the fields that are wrong.
+    """
+    _checked(record, source, TASK_SCHEMA, EARLIER_TASK_SCHEMA)
     index = structure_record(record, TaskIndex, source=source)
     return index.task_id, _numbers(index, source)
 
 
 def read_result(attempt: AttemptLayout) -> AttemptResult | None:
     """result.json of an attempt; None where there is none, or none but a count of retries."""
-    record = read_result_record(attempt)
-    return None if record is None else as_result(record, attempt)
-
-
-def read_result_record(attempt: AttemptLayout) -> dict[str, Any] | None:
-    """The same as it is written."""
     if attempt.directory.is_symlink():
         raise RecordCorrupt(f"{attempt.directory} is a link")
     record = read_record(attempt.result)
-    if record is None or (isinstance(record, dict) and record.keys() == {"retry_count"}):
+    if has_no_result(record):
         return None
-    found: dict[str, Any] = record
-    return found
+    return as_result(record, source=str(attempt.result))
 
 
-def as_result(record: dict[str, Any], attempt: AttemptLayout) -> AttemptResult:
-    """What `read_result_record` read; raises `RecordCorrupt` naming the fields that are wrong."""
-    source = str(attempt.result)
+def has_no_result(record: Any) -> bool:
+    """Whether a result.json is not there, or only counts the retries so far."""
+    return record is None or (isinstance(record, dict) and record.keys() == {"retry_count"})
+
+
+def as_result(record: Any, *, source: str) -> AttemptResult:
+    """A result.json as its record; raises `RecordCorrupt` naming the fields that are wrong."""
     result = structure_record(record, AttemptResult, source=source)
     if odd := record.keys() ^ _RESULT_FIELDS:
         raise RecordCorrupt(f"{source}: missing or unknown: {', '.join(sorted(odd))}")
@@ -180,7 +171,7 @@ def read_checkpoint(attempt: AttemptLayout) -> AttemptCheckpoint | None:
     return structure_record(record, AttemptCheckpoint, source=str(path))
 
 
-def _checked(record: Any, path: Path, *known: str) -> dict[str, Any]:
+def _checked(record: Any, path: Path | str, *known: str) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise RecordCorrupt(f"{path}: expected an object")
     found = record.get("schema_version")

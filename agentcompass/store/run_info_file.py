@@ -5,11 +5,13 @@ spaces, so that only its own members stand behind exactly two, and no string hol
 other file is parsed whole.
 """
 
+import os
+import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from agentcompass.errors import RecordCorrupt
 from agentcompass.store.atomic import (
@@ -25,6 +27,9 @@ from agentcompass.store.encode import decode, encode
 _PLANS = b"resolved_execution_plans"
 _BEGIN = b"{\n"
 _MEMBER = b'  "'
+_AFTER_MEMBER = re.compile(rb'\n(?=  "|[^ ])')
+_LONGEST_AFTER = 3  # bytes of such a match that may stand before a block
+_BLOCK = 1 << 20
 
 
 def read_without_plans(path: Path) -> Any:
@@ -35,13 +40,32 @@ def read_without_plans(path: Path) -> Any:
     with named_errors(path):
         try:
             with open_regular(path) as file:
-                data = b"".join(line for name, line in _by_member(file) if name != _PLANS)
+                data = b"".join(_without_plans(file))
         except FileNotFoundError:
             return None
     try:
         return decode(data, source=str(path))
     except RecordCorrupt:
         return read_record(path)
+
+
+def _without_plans(file: BinaryIO) -> Iterator[bytes]:
+    for name, line in _by_member(file):
+        if name == _PLANS:
+            _skip_member(file)
+        else:
+            yield line
+
+
+def _skip_member(file: BinaryIO) -> None:
+    """Go on behind the member whose first line was read; by blocks, since its lines are many."""
+    before = b"\n"
+    while block := file.read(_BLOCK):
+        data = before + block
+        if found := _AFTER_MEMBER.search(data):
+            file.seek(found.start() + 1 - len(data), os.SEEK_CUR)
+            return
+        before = data[-_LONGEST_AFTER:]
 
 
 def set_member(disk: Disk, path: Path, name: str, value: Any) -> None:

@@ -218,11 +218,9 @@ class RunStore:
         taken: dict[str, TakenOver],
     ) -> None:
         redactor = self.provenance.redactor
-        files = TaskTakeover(layout=self.layout, redactor=redactor, disk=self.disk)
-        for header in headers:
-            found = source.attempts(header.task_id, header.attempt_plan.numbers, judge)
-            if found:
-                taken[header.task_id] = files.take_over(header, found, judge)
+        files = TaskTakeover(layout=self.layout, redactor=redactor, disk=self.disk, judge=judge)
+        found = (source.attempts(h.task_id, h.attempt_plan.numbers, judge) for h in headers)
+        files.take_over(zip(headers, found, strict=True), taken)
 
     def _attempt(self, task_id: str, attempt: int) -> AttemptLayout:
         return self.layout.task(task_id, "running").attempt(attempt)

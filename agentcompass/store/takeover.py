@@ -1,26 +1,23 @@
-"""Copies what an earlier run holds of a task into this run, which then stands alone. Blocking.
+"""Copies what earlier runs hold of tasks into this run, which then stands alone. Blocking.
 
 Artifacts, and records in which nothing changes, are linked where the file system can: no run
-changes them again, and what is linked was made durable by the run that wrote it.
+changes them again, and what is linked was made durable by the run that wrote it. What is written
+is brought to the disk for several tasks together. Paths are text here, as in `store.earlier_run`.
 """
 
-import errno
 import logging
-import os
 import shutil
-import stat
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import attrs
 
-from agentcompass.as_owner import AsOwner, open_as_owner
 from agentcompass.errors import StoreError
-from agentcompass.records.attempt import AttemptResult, TaskHeader, severity_of
+from agentcompass.records.attempt import TaskHeader, attempt_name
 from agentcompass.records.reuse import TakenOver
-from agentcompass.store.atomic import Disk, named_errors, read_file, replace_file
+from agentcompass.store.artifact_links import SourceFault, link_artifacts
+from agentcompass.store.atomic import Disk, Replacements, named_errors, read_if_there, replacing
 from agentcompass.store.documents import (
     checkpoint_document,
     index_document,
@@ -29,9 +26,18 @@ from agentcompass.store.documents import (
 from agentcompass.store.earlier_run import Judge, Stored
 from agentcompass.store.encode import decode, dump, encode
 from agentcompass.store.exchange_file import masked_lines
-from agentcompass.store.layout import AttemptLayout, RunLayout, TaskLayout, state_of
+from agentcompass.store.layout import (
+    ARTIFACTS,
+    CHECKPOINT,
+    EXCHANGES,
+    INDEX,
+    RESULT,
+    RunLayout,
+    State,
+)
 from agentcompass.store.redact import Redactor
 from agentcompass.store.repoint import repointed, without_scheduler
+from agentcompass.store.reuse_plan import Earlier, ReusedTask, reused_task
 
 log = logging.getLogger(__name__)
 
@@ -43,92 +49,116 @@ class TaskTakeover:
     layout: RunLayout
     redactor: Redactor
     disk: Disk
+    judge: Judge
 
-    def take_over(self, header: TaskHeader, found: Mapping[int, Stored], judge: Judge) -> TakenOver:
-        """Copy the attempts of a task; it is published where they leave nothing to do.
+    def take_over(
+        self,
+        tasks: Iterable[tuple[TaskHeader, Mapping[int, Stored]]],
+        taken: dict[str, TakenOver],
+    ) -> None:
+        """Copy what was found of tasks; `taken` gets each that is there, also where one fails.
 
-        Otherwise it is as if they had been run here. One that cannot be read is said and left out;
-        raises `StoreError` where nothing can be written.
+        A task is published where its attempts leave nothing to do; otherwise it is as if they had
+        been run here. An attempt that cannot be read is said and left out. Raises `StoreError`
+        where nothing can be written.
         """
-        if not found:
-            return TakenOver()
-        results = {
-            number: attrs.evolve(stored.result, metrics=judge.counted(stored.result))
-            for number, stored in found.items()
-            if stored.result is not None and stored.verdict == "keep"
-        }
-        published = judge.completes(header.attempt_plan, results)
-        numbers = sorted(results if published else found)
-        severity = severity_of(results)
-        work = self.layout.task(header.task_id, "running")
-        final = self.layout.task(header.task_id, state_of(severity)) if published else work
-        for number in numbers:
-            try:
-                self._copy(found[number], results.get(number), work, final)
-            except _SourceFault as error:
-                log.warning("task %s attempt %d is not reused: %s", header.task_id, number, error)
-                shutil.rmtree(work.directory, ignore_errors=True)
-                rest = {n: stored for n, stored in found.items() if n != number}
-                return self.take_over(header, rest, judge)
-        index = (
-            published_document(header, numbers, self.redactor)
-            if published
-            else index_document(header.task_id, numbers)
-        )
-        source = TaskLayout(found[numbers[0]].layout.directory.parent)
-        with named_errors(work.index):
-            self._put(encode(index), source.index, work.index)
-        if published:
-            with named_errors(final.directory):
-                self.disk.make_folders(final.directory.parent)
-                self.disk.rename(work.directory, final.directory)
-        return TakenOver(
-            kept={number: _without_content(results[number]) for number in sorted(results)},
-            resumable=frozenset(() if published else found.keys() - results.keys()),
-            published=published,
-        )
+        with replacing(self.disk) as files:
+            found = [self._copy(files, *task) for task in tasks]
+            files.start_sync()
+        copied = [task for task in found if task is not None]
+        # Without its index a task is none: it comes to be once its records are on the disk.
+        with replacing(self.disk) as files:
+            for task in copied:
+                self._add_index(files, task)
+        for task in copied:
+            if task.is_done:
+                self._publish(task)
+            taken[task.header.task_id] = task.taken
 
     def _copy(
-        self, stored: Stored, kept: AttemptResult | None, work: TaskLayout, final: TaskLayout
+        self, files: Replacements, header: TaskHeader, found: Mapping[int, Stored]
+    ) -> ReusedTask | None:
+        """Copy all of a task but for its index; None where nothing can be copied."""
+        if not found:
+            return None
+        task = reused_task(header, found, self.judge)
+        work = self._folder(task, "running")
+        self._make_folder(work)
+        for number in task.numbers:
+            try:
+                self._open_attempt(found[number].folder, f"{work}/{attempt_name(number)}")
+            except SourceFault as error:
+                log.warning("task %s attempt %d is not reused: %s", header.task_id, number, error)
+                shutil.rmtree(work, ignore_errors=True)
+                return self._copy(files, header, _without(found, number))
+        for number in task.numbers:
+            self._add_records(files, task, number, found[number])
+        return task
+
+    def _folder(self, task: ReusedTask, state: State) -> str:
+        return f"{self.layout.directory}/{task.place(state)}"
+
+    def _make_folder(self, path: str) -> None:
+        with named_errors(path):
+            self.disk.make_folders(path)
+
+    def _open_attempt(self, source: str, target: str) -> None:
+        """Make the folder of an attempt, with its artifacts."""
+        self._make_folder(target)
+        link_artifacts(f"{source}/{ARTIFACTS}", f"{target}/{ARTIFACTS}")
+
+    def _add_records(
+        self, files: Replacements, task: ReusedTask, number: int, stored: Stored
     ) -> None:
-        """Copy one attempt to `work`; its records say that it is in `final`."""
-        source = stored.layout
-        target = AttemptLayout(work.directory / source.directory.name)
-        before = source.directory.relative_to(stored.run.layout.directory).as_posix()
-        there = final.directory.relative_to(self.layout.directory).as_posix()
-        after = f"{there}/{source.directory.name}"
-        with named_errors(target.directory):
-            self.disk.make_folders(target.directory)
-        with _source_errors(source), AsOwner() as owner:
-            if source.artifacts.is_dir() and not source.artifacts.is_symlink():
-                _link_tree(source.artifacts, target.artifacts, owner)
-        self._copy_exchanges(source, target)
-        checkpoint = repointed(_checkpoint(source), before, after)
-        self._put(self._masked(checkpoint), source.checkpoint, target.checkpoint)
-        if kept is not None and stored.record is not None:
-            data = dump(_with_history(stored.record, stored, kept.metrics))
-            result = self._masked(repointed(data, before, after))
-            self._put(result, source.result, target.result)
+        name = attempt_name(number)
+        target = f"{self._folder(task, 'running')}/{name}"
+        moves = (stored.place, f"{task.place(task.state)}/{name}")
+        self._add_exchanges(files, stored, target)
+        checkpoint = self._masked(repointed(_checkpoint(stored), *moves))
+        self._add(files, checkpoint, _earlier(stored, CHECKPOINT), f"{target}/{CHECKPOINT}")
+        if number in task.kept and stored.record is not None:
+            data = dump(_with_history(stored.record, stored, task.kept[number].metrics))
+            result = self._masked(repointed(data, *moves))
+            self._add(files, result, _earlier(stored, RESULT), f"{target}/{RESULT}")
 
-    def _put(self, data: bytes, source: Path, target: Path) -> None:
-        """Make `data` the content of `target`, by a link to `source` where that has the same."""
-        with suppress(OSError):  # no such file, another file system, or one without links
-            if source.stat().st_size == len(data) and read_file(source) == data:
-                self.disk.link(source, target)
+    def _add(self, files: Replacements, data: bytes, was: Earlier, target: str) -> None:
+        """Make `data` the content of `target`, by a link to what `was` the same."""
+        if data == was.data:
+            with suppress(OSError):  # another file system, or one without links
+                self.disk.link(was.path, target)
                 return
-        replace_file(self.disk, target, data)
+        files.add(target, data)
 
-    def _copy_exchanges(self, source: AttemptLayout, target: AttemptLayout) -> None:
+    def _add_exchanges(self, files: Replacements, stored: Stored, target: str) -> None:
         """Copy the recorded calls; not linked, since a retry may append to them."""
-        if not source.exchanges.is_file():
-            return
         try:
-            with named_errors(source.exchanges):
-                lines = masked_lines(read_file(source.exchanges), self.redactor)
+            data = read_if_there(f"{stored.folder}/{EXCHANGES}")
+            lines = None if data is None else masked_lines(data, self.redactor)
         except StoreError as error:  # the attempt stands without them
             log.warning("recorded calls are not taken over: %s", error)
             return
-        replace_file(self.disk, target.exchanges, lines)
+        if lines is not None:
+            files.add(f"{target}/{EXCHANGES}", lines)
+
+    def _add_index(self, files: Replacements, task: ReusedTask) -> None:
+        path = f"{self._folder(task, 'running')}/{INDEX}"
+        with named_errors(path):
+            index = (
+                published_document(task.header, task.numbers, self.redactor)
+                if task.is_done
+                else index_document(task.header.task_id, task.numbers)
+            )
+            data = dump(index)
+        self._add(files, data, task.index, path)
+
+    def _publish(self, task: ReusedTask) -> None:
+        work, final = self._folder(task, "running"), self._folder(task, task.state)
+        with named_errors(final):
+            try:
+                self.disk.rename(work, final)
+            except FileNotFoundError:  # the first task in this state
+                self.disk.make_folders(final.rpartition("/")[0])
+                self.disk.rename(work, final)
 
     def _masked(self, data: bytes) -> bytes:
         """A record without what has become known to be secret since it was written."""
@@ -137,34 +167,23 @@ class TaskTakeover:
         return encode(self.redactor.known(decode(data, source="an earlier record")))
 
 
-class _SourceFault(StoreError):
-    """An attempt of an earlier run cannot be read."""
+def _earlier(stored: Stored, name: str) -> Earlier:
+    return Earlier(f"{stored.folder}/{name}", stored.files.get(name))
 
 
-# What a copy fails with that would fail for any source.
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
+def _without(found: Mapping[int, Stored], number: int) -> dict[int, Stored]:
+    return {other: stored for other, stored in found.items() if other != number}
 
 
-@contextmanager
-def _source_errors(source: AttemptLayout) -> Iterator[None]:
+def _checkpoint(stored: Stored) -> bytes:
+    """What of its checkpoint a later run can use; an empty one where it cannot be read."""
+    was = stored.files.get(CHECKPOINT)
     try:
-        with named_errors(source.directory):
-            yield
+        if was is not None:
+            return without_scheduler(was)
     except StoreError as error:
-        if isinstance(error.__cause__, OSError) and error.__cause__.errno in _FULL:
-            raise
-        raise _SourceFault(str(error)) from error
-
-
-def _checkpoint(source: AttemptLayout) -> bytes:
-    if not source.checkpoint.exists():
-        return encode(checkpoint_document())
-    try:
-        with named_errors(source.checkpoint):
-            return without_scheduler(read_file(source.checkpoint))
-    except StoreError as error:
-        log.warning("not taken over: %s", error)
-        return encode(checkpoint_document())
+        log.warning("not taken over: %s: %s", stored.folder, error)
+    return encode(checkpoint_document())
 
 
 def _with_history(
@@ -180,34 +199,3 @@ def _with_history(
     artifacts = {**record["artifacts"]}
     artifacts.setdefault("reuse_history", history)
     return {**record, "artifacts": artifacts, "metrics": dict(metrics), "retry_count": 0}
-
-
-def _link_tree(source: Path, target: Path, owner: AsOwner) -> None:
-    mode = source.stat().st_mode
-    owner.lend(source)
-    target.mkdir()
-    with os.scandir(source) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                _link_tree(source / entry.name, target / entry.name, owner)
-            elif entry.is_symlink() or entry.is_file():
-                _link_or_copy(source / entry.name, target / entry.name)
-    target.chmod(stat.S_IMODE(mode))
-
-
-def _link_or_copy(source: Path, target: Path) -> None:
-    with suppress(OSError):  # another file system, or one without links
-        os.link(source, target, follow_symlinks=False)
-        return
-    if source.is_symlink():
-        target.symlink_to(source.readlink())
-        return
-    mode = source.stat().st_mode
-    with os.fdopen(open_as_owner(source), "rb") as data, target.open("xb") as copy:
-        shutil.copyfileobj(data, copy)
-    target.chmod(stat.S_IMODE(mode))
-
-
-def _without_content(result: AttemptResult) -> AttemptResult:
-    """What counting needs of a result; the rest is on disk."""
-    return attrs.evolve(result, final_answer=None, trajectory={}, artifacts={}, meta={})

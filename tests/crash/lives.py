@@ -82,7 +82,7 @@ def watch(before: Step) -> None:
             before(name, args)
             done = None if name == "sync" else operation(self, *args)  # no power is lost here
             if name in ("rename", "link"):
-                note_durable(args[1])
+                note_durable(Path(args[1]))
             return done
 
         return step

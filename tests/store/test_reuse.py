@@ -16,7 +16,7 @@ import pytest
 from agentcompass.as_owner import AsOwner
 from agentcompass.engine.retry import RetryPolicy
 from agentcompass.engine.reuse import Judge
-from agentcompass.errors import UsageError
+from agentcompass.errors import StoreError, UsageError
 from agentcompass.records.attempt import AttemptResult, TaskHeader
 from agentcompass.records.issue import Issue
 from agentcompass.records.metrics import binary_contract
@@ -30,8 +30,8 @@ from agentcompass.records.request import (
     RunRequest,
 )
 from agentcompass.records.reuse import TakenOver
-from agentcompass.store.atomic import Disk
-from agentcompass.store.layout import RunLayout, TaskLayout
+from agentcompass.store.atomic import Disk, StrPath
+from agentcompass.store.layout import RunLayout, TaskLayout, task_folder
 from agentcompass.store.location import run_location
 from agentcompass.store.provenance import Provenance, request_document
 from agentcompass.store.reading import StoredTask, read_checkpoint, read_tasks
@@ -39,6 +39,7 @@ from agentcompass.store.redact import Redactor
 from agentcompass.store.reuse_source import ReuseSource, find_reuse_source
 from agentcompass.store.takeover import TaskTakeover
 from tests.ordinary_user import ordinary_user
+from tests.store.disks import FaultyDisk, QuickDisk
 from tests.store.examples import SavedTasks, checkpoint, manifest, result
 
 PEER = Path(__file__).parents[2] / "fixtures" / "peer"
@@ -261,6 +262,20 @@ def test_what_cannot_be_trusted_is_said_and_not_reused(
     assert list(source.attempts("good", [1], JUDGE)) == [1]
 
 
+class NotingDisk(QuickDisk):
+    """Notes what it does: that it syncs, or which name something gets."""
+
+    def __init__(self) -> None:
+        self.steps: list[str] = []
+
+    def sync(self, file: int) -> None:
+        self.steps.append("sync")
+
+    def link(self, source: StrPath, target: StrPath) -> None:
+        self.steps.append(Path(target).name)
+        super().link(source, target)
+
+
 def digests(folder: Path) -> dict[str, str]:
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -275,11 +290,21 @@ def take(
     source = runs.find(header.task_id, asked=asked)
     new = runs.make("new", asked).layout
     before = digests(source.runs[0].layout.directory)
-    files = TaskTakeover(layout=new, redactor=Redactor(), disk=Disk())
-    found = source.attempts(header.task_id, header.attempt_plan.numbers, JUDGE)
-    taken = files.take_over(header, found, JUDGE)
+    taken = take_from(source, new, header)
     assert digests(source.runs[0].layout.directory) == before, "a source is never modified"
-    return taken, new
+    return taken[header.task_id], new
+
+
+def take_from(
+    source: ReuseSource, new: RunLayout, *headers: TaskHeader, **parts: Any
+) -> dict[str, TakenOver]:
+    """Take over what `source` has of these tasks together."""
+    parts = {"redactor": Redactor(), "disk": Disk(), **parts}
+    found = [source.attempts(h.task_id, h.attempt_plan.numbers, JUDGE) for h in headers]
+    taken: dict[str, TakenOver] = {}
+    takes = TaskTakeover(layout=new, judge=JUDGE, **parts)
+    takes.take_over(zip(headers, found, strict=True), taken)
+    return taken
 
 
 def only_task(run: RunLayout) -> StoredTask:
@@ -330,8 +355,7 @@ def test_what_has_become_known_as_secret_is_masked_in_the_copy(runs: Runs) -> No
     save(files, final_answer="the key is hunter2-hunter2")
     source = runs.find("t")
     new = runs.make("new").layout
-    takes = TaskTakeover(layout=new, redactor=Redactor({"hunter2-hunter2"}), disk=Disk())
-    takes.take_over(TaskHeader(task_id="t"), source.attempts("t", [1], JUDGE), JUDGE)
+    take_from(source, new, TaskHeader(task_id="t"), redactor=Redactor({"hunter2-hunter2"}))
     assert all(
         b"hunter2-hunter2" not in path.read_bytes() for path in new.directory.rglob("*.json")
     )
@@ -346,6 +370,46 @@ def test_records_in_which_nothing_changes_are_linked(runs: Runs) -> None:
     assert [path.stat().st_nlink for path in records] == [2, 2, 1]
 
 
+def test_a_result_that_was_reused_before_is_linked(runs: Runs) -> None:
+    save(runs.make("old"))
+    source = runs.find("t")
+    second = runs.make("second").layout
+    take_from(source, second, TaskHeader(task_id="t"))
+    _, third = take(runs, TaskHeader(task_id="t"))
+    assert third.task("t", "normal").attempt(1).result.stat().st_nlink == 2
+
+
+def test_no_task_is_there_before_its_records_are_on_the_disk(runs: Runs) -> None:
+    """Fails when a task gets its index, without which it is none, before all else is synced."""
+    files = runs.make("old")
+    names = ["a", "b", "c"]
+    for name in names:
+        save(files, name)
+    disk = NotingDisk()
+    source, new = runs.find(*names), runs.make("new").layout
+    taken = take_from(source, new, *(TaskHeader(task_id=name) for name in names), disk=disk)
+    assert list(taken) == names
+    done = [step for step in disk.steps if step in ("sync", "task.json")]
+    assert done == ["sync"] * 3 + ["task.json"] * 3
+
+
+def test_what_was_taken_over_before_a_fault_is_told(runs: Runs) -> None:
+    """Fails when a run counts what it does not have, or has what it does not count."""
+    files = runs.make("old")
+    for name in ("a", "b", "c"):
+        save(files, name)
+    source, new = runs.find("a"), runs.make("new").layout
+    disk = FaultyDisk(fails_at=1, where=f"normal/{task_folder('b')}")
+    taken: dict[str, TakenOver] = {}
+    takes = TaskTakeover(layout=new, redactor=Redactor(), disk=disk, judge=JUDGE)
+    headers = [TaskHeader(task_id=name) for name in ("a", "b", "c")]
+    found = [source.attempts(header.task_id, [1], JUDGE) for header in headers]
+    with pytest.raises(StoreError, match="No space left on device"):
+        takes.take_over(zip(headers, found, strict=True), taken)
+    published = [task.task_id for task in read_tasks(new.directory) if task.is_published]
+    assert published == list(taken) == ["a"]
+
+
 def test_a_record_that_cannot_be_linked_is_written(runs: Runs) -> None:
     class Unlinked(Disk):
         def link(self, source: Path, target: Path) -> None:
@@ -354,8 +418,7 @@ def test_a_record_that_cannot_be_linked_is_written(runs: Runs) -> None:
     save(runs.make("old"))
     source = runs.find("t")
     new = runs.make("new").layout
-    files = TaskTakeover(layout=new, redactor=Redactor(), disk=Unlinked())
-    files.take_over(TaskHeader(task_id="t"), source.attempts("t", [1], JUDGE), JUDGE)
+    take_from(source, new, TaskHeader(task_id="t"), disk=Unlinked())
     assert only_task(new).is_published
     assert new.task("t", "normal").index.stat().st_nlink == 1
 
@@ -431,11 +494,8 @@ def test_an_attempt_that_cannot_be_copied_is_not_taken_over(
     names = ["d" * 200] * ((4080 - len(str(artifacts))) // 201)
     artifacts.joinpath(*names).mkdir(parents=True)
     source = runs.find(asked=asked)
-    found = source.attempts("t", [1, 2], JUDGE)
     new = runs.make("n" * 240, asked).layout  # too long for the paths of these artifacts
-    taken = TaskTakeover(layout=new, redactor=Redactor(), disk=Disk()).take_over(
-        header, found, JUDGE
-    )
+    taken = take_from(source, new, header)["t"]
     assert (list(taken.kept), taken.resumable, taken.published) == ([1], frozenset(), False)
     assert list(only_task(new).attempts) == [1]
     assert "task t attempt 2 is not reused" in caplog.text
@@ -482,11 +542,8 @@ def test_an_interrupted_run_of_the_peer_is_gone_on_with(tmp_path: Path) -> None:
     }
     assert verdicts == {"fast": {1: "keep"}, "slow": {}, "evalslow": {1: "resume"}}
     new = RunLayout(namespace / "r2")
-    files = TaskTakeover(layout=new, redactor=Redactor(), disk=Disk())
-    for task_id in ids:
-        found = source.attempts(task_id, [1], JUDGE)
-        if found:
-            files.take_over(TaskHeader(task_id=task_id), found, JUDGE)
+    taken = take_from(source, new, *(TaskHeader(task_id=task_id) for task_id in ids))
+    assert list(taken) == ["fast", "evalslow"]
     kept = new.task("fast", "normal").attempt(1).result.read_text()
     assert json.loads(kept)["artifacts"]["reuse_history"]["source_run"] == "r1"
     saved = read_checkpoint(new.task("evalslow", "running").attempt(1))

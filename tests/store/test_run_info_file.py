@@ -28,6 +28,17 @@ def test_plans_are_left_out_of_what_is_read(tmp_path: Path) -> None:
     assert read_without_plans(path) == {"a": [1, {"b": None}], "z": "end"}
 
 
+@pytest.mark.parametrize("over", range(-6, 3))
+def test_plans_that_end_where_a_block_does_are_left_out_all_the_same(
+    tmp_path: Path, over: int
+) -> None:
+    """Fails where the end of a member is looked for in each block alone."""
+    rest = '    "t": ""\n  },'  # of the plans, once their first line is read
+    plans = {"t": "x" * ((1 << 20) - len(rest) + over)}
+    path = write(tmp_path / "f", {**INFO, "resolved_execution_plans": plans}, {"indent": 2})
+    assert read_without_plans(path) == {"a": [1, {"b": None}], "z": "end"}
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_a_file_of_any_form_is_read(tmp_path: Path, form: dict[str, Any]) -> None:
     path = write(tmp_path / "f", {"z": 1, "resolved_execution_plans": PLANS}, form)
