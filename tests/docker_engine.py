@@ -1,5 +1,6 @@
 """The Docker Engine of the tests: its images, what is left on it, and whether there is one."""
 
+import ipaddress
 import json
 import os
 import subprocess
@@ -49,5 +50,10 @@ def inspect(name: str) -> dict[str, object]:
 
 
 def gateway() -> str:
-    """The host's address on the engine's default network, by which containers reach it."""
-    return docker("network", "inspect", "bridge", "--format={{(index .IPAM.Config 0).Gateway}}")
+    """The host's address on the engine's default network, by which containers reach it.
+
+    An engine that has just made that network does not say it yet: it is the first of the subnet.
+    """
+    config = json.loads(docker("network", "inspect", "bridge"))[0]["IPAM"]["Config"][0]
+    first = next(ipaddress.ip_network(config["Subnet"]).hosts())
+    return str(config.get("Gateway") or first)
