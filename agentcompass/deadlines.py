@@ -1,28 +1,49 @@
 """Seconds become cancel scopes here: deadlines that name their stretch, and bounded cleanup."""
 
-import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
+from types import TracebackType
 
 import attrs
 import trio
 
 from agentcompass.errors import ExecutionError, PhaseTimeout
 
+_NO_DEADLINE = nullcontext()
 
-@contextmanager
+
 def deadline(
     seconds: float | None, *, stretch: str, error: type[ExecutionError] = PhaseTimeout
-) -> Iterator[trio.CancelScope]:
+) -> AbstractContextManager[None]:
     """Raise `error` once `seconds` have passed inside; None is no deadline, 0 or less has expired.
 
     Blamed only if this very scope caught the cancellation: an outer deadline or a foreign
     `TimeoutError` passes through untouched.
     """
-    with trio.move_on_after(math.inf if seconds is None else max(0.0, seconds)) as scope:
-        yield scope
-    if scope.cancelled_caught:
-        raise error(f"{stretch} timeout: exceeded {seconds:g} s") from None
+    return _NO_DEADLINE if seconds is None else _Deadline(seconds, stretch, error)
+
+
+@attrs.define(eq=False)
+class _Deadline:
+    """A class, since every task enters several and a generator takes as long as its scope."""
+
+    _seconds: float
+    _stretch: str
+    _error: type[ExecutionError]
+    _scope: trio.CancelScope = attrs.field(init=False)
+
+    def __enter__(self) -> None:
+        self._scope = trio.move_on_after(max(0.0, self._seconds))
+        self._scope.__enter__()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._scope.__exit__(kind, error, trace)
+        if self._scope.cancelled_caught:
+            raise self._error(f"{self._stretch} timeout: exceeded {self._seconds:g} s") from None
 
 
 @attrs.define(eq=False)
@@ -48,11 +69,9 @@ class CleanupClock:
         return trio.current_time() + self.grace_seconds
 
 
-@contextmanager
-def cleanup(clock: CleanupClock) -> Iterator[trio.CancelScope]:
+def cleanup(clock: CleanupClock) -> trio.CancelScope:
     """Shield what is inside from cancellation until the clock's end; the only shield there is.
 
-    Ask the yielded scope's `cancelled_caught` whether the cleanup was cut off.
+    Ask the scope's `cancelled_caught` whether the cleanup was cut off.
     """
-    with trio.CancelScope(deadline=clock.ends_at(), shield=True) as scope:
-        yield scope
+    return trio.CancelScope(deadline=clock.ends_at(), shield=True)

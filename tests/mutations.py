@@ -94,17 +94,8 @@ MUTATIONS = (
     Mutation(
         "test_the_makespan_lies_between_its_bounds",
         "engine/limits.py",
-        """        try:
-            yield permit
-        finally:
-            permit.release()
-""",
-        """        try:
-            yield permit
-            await trio.sleep(1)
-        finally:
-            permit.release()
-""",
+        "        self.release()\n\n    async def take",
+        "        self.release()\n        await trio.sleep(1)\n\n    async def take",
     ),
     Mutation(
         "test_opens_are_paced",

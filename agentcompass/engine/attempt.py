@@ -13,7 +13,6 @@ from agentcompass.engine.events import TaskEvents
 from agentcompass.engine.execution_state import Execution
 from agentcompass.engine.job import Run
 from agentcompass.engine.limits import Permit
-from agentcompass.engine.plan_record import plan_record
 from agentcompass.engine.planning import bare_plan, plan_task
 from agentcompass.engine.recovery import CheckpointUnusable, recover
 from agentcompass.engine.results import attempt_result
@@ -175,7 +174,8 @@ async def _resume(execution: Execution, run_evaluation: RunEvaluation) -> None:
 
 async def _announce(execution: Execution) -> None:
     """Say what is meant, durably before anything is opened: a crash leaves word of it."""
-    run, record = execution.run, plan_record(execution.plan)
+    run = execution.run
+    record = run.records.of(execution.plan)
     execution.events.attempt_started(execution.number)
     execution.enter("plan")
     run.store.record_plan(execution.task.task_id, execution.number, record)

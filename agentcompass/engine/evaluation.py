@@ -8,7 +8,7 @@ from agentcompass.engine.artifacts import restore_artifacts
 from agentcompass.engine.execution_state import Execution
 from agentcompass.engine.issues import issue_from
 from agentcompass.engine.limits import Permit
-from agentcompass.engine.sessions import open_session
+from agentcompass.engine.sessions import OpenSession
 from agentcompass.errors import EvaluationFailed, ExecutionError
 from agentcompass.metrics.observations import check_metrics
 from agentcompass.protocols import Session
@@ -45,7 +45,7 @@ async def _open_verifier(
     execution: Execution, environment: EnvironmentPlan
 ) -> AsyncIterator[Session]:
     execution.enter("evaluate_environment")
-    async with open_session(
+    async with OpenSession(
         execution.run,
         environment,
         task_id=execution.task.task_id,

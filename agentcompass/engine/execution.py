@@ -3,9 +3,7 @@
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 
-import attrs
-
-from agentcompass.abilities import RunsItself, StartsAgents
+from agentcompass.abilities import RunsItself
 from agentcompass.deadlines import deadline
 from agentcompass.engine.artifacts import download_artifacts, run_collect_commands
 from agentcompass.engine.budget import CountedConversation, ExecutionAllowance
@@ -15,7 +13,7 @@ from agentcompass.engine.limits import Permit
 from agentcompass.engine.observed import task_header
 from agentcompass.engine.recording import conversation_of
 from agentcompass.engine.results import evaluation_checkpoint
-from agentcompass.engine.sessions import open_session
+from agentcompass.engine.sessions import OpenSession
 from agentcompass.errors import ExecutionError, HarnessFailed, PhaseTimeout, StoreError
 from agentcompass.protocols import Agent, AgentContext, Harness, Session
 
@@ -36,7 +34,7 @@ async def run_execution(execution: Execution, permit: Permit, evaluate: Evaluate
     plan, job = execution.plan, execution.run.job
     try:
         execution.enter("open_environment")
-        async with open_session(
+        async with OpenSession(
             execution.run,
             plan.environment,
             task_id=execution.task.task_id,
@@ -81,24 +79,21 @@ def _note_calls(execution: Execution, context: AgentContext) -> None:
 def _context(execution: Execution) -> AgentContext:
     model, task = execution.run.job.model, execution.task
     assert execution.prepared is not None, "prepare_task comes first"
-    context = AgentContext(
+    allowance = conversation = None
+    if model is not None:
+        accounts = (execution.account, execution.run.account)
+        allowance = ExecutionAllowance(accounts=accounts, model=model)
+        talk = conversation_of(execution, model)
+        conversation = CountedConversation(conversation=talk, allowance=allowance)
+    return AgentContext(
         task=task,
         prepared=execution.prepared,
         attempt=execution.number,
         plan=execution.plan,
-        conversation=None,
-        cleanup=execution.run.cleanup,
-    )
-    if model is None:
-        return context
-    accounts = (execution.account, execution.run.account)
-    allowance = ExecutionAllowance(accounts=accounts, model=model)
-    talk = conversation_of(execution, model)
-    return attrs.evolve(
-        context,
-        conversation=CountedConversation(conversation=talk, allowance=allowance),
-        model=execution.run.job.request.model,
+        conversation=conversation,
+        model=None if model is None else execution.run.job.request.model,
         allowance=allowance,
+        cleanup=execution.run.cleanup,
     )
 
 
@@ -121,9 +116,9 @@ async def _run_harness(
 def _starting(
     execution: Execution, session: Session, context: AgentContext, harness: Harness
 ) -> AbstractAsyncContextManager[Agent]:
-    benchmark = execution.run.job.benchmark
-    if isinstance(benchmark, StartsAgents):
-        return benchmark.start_agent(harness, session, context)
+    between = execution.run.starts_agents
+    if between is not None:
+        return between.start_agent(harness, session, context)
     return harness.start(session, context)
 
 

@@ -146,7 +146,8 @@ class Execution:
     @property
     def severity(self) -> str:
         """The heaviest severity among the issues, or an empty string."""
-        return highest_severity(self.result.issues)
+        issues = self.result.issues  # none, nearly always, and asked for again and again
+        return highest_severity(issues) if issues else ""
 
     @property
     def is_fatal(self) -> bool:

@@ -10,9 +10,12 @@ from typing import Any, Protocol
 import attrs
 import trio
 
+from agentcompass.abilities import StartsAgents
 from agentcompass.deadlines import CleanupClock
 from agentcompass.engine.budget import Account, run_account
 from agentcompass.engine.limits import Limits
+from agentcompass.engine.plan_memory import PlanMemory
+from agentcompass.engine.plan_record import PlanRecords
 from agentcompass.engine.retry import RetryPolicy
 from agentcompass.protocols import Benchmark, Environment, Harness, Model, Recipe, Resource
 from agentcompass.records.attempt import AttemptResult, TaskHeader
@@ -171,6 +174,7 @@ class Run:
     attempts that they finished; `executed` and `resumed` are the attempts
     (task id and number) that were begun here, `unsaved` the tasks that could not be written; `said`
     is what needs no second word, and `account` has what the model calls of this run took.
+    `starts_agents` is the benchmark, where it stands between engine and harness.
     """
 
     job: Job
@@ -185,8 +189,11 @@ class Run:
     unsaved: list[str] = attrs.field(factory=list)
     said: set[str] = attrs.field(factory=set)
     recipes: set[str] = attrs.field(factory=set)
+    plans: PlanMemory = attrs.field(factory=PlanMemory)
+    records: PlanRecords = attrs.field(factory=PlanRecords)
     account: Account = attrs.field()
     contract: MetricContract = attrs.field(init=False)
+    starts_agents: StartsAgents | None = attrs.field(init=False)
     _place: Mapping[str, Any] = attrs.field(init=False)
 
     @_place.default
@@ -197,6 +204,11 @@ class Run:
     @contract.default
     def _declared(self) -> MetricContract:
         return self.basis.contract
+
+    @starts_agents.default
+    def _find_between(self) -> StartsAgents | None:
+        benchmark = self.job.benchmark  # asked once, since to ask takes long
+        return benchmark if isinstance(benchmark, StartsAgents) else None
 
     @account.default
     def _new_account(self) -> Account:

@@ -1,8 +1,7 @@
 """How many at once and how often: slots, process-wide provider limits, paced opens."""
 
 import math
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
 import attrs
@@ -56,11 +55,21 @@ def _provider(name: str) -> Provider:
 
 @attrs.define(eq=False)
 class Permit:
-    """Leave to execute: one provider permit and one slot, held together or not at all."""
+    """Leave to execute: one provider permit and one slot, held together or not at all.
+
+    For `provider`, or None, it is taken where the body begins, and released where it ends.
+    """
 
     _limits: "Limits"
-    _held: tuple[Tokens, ...] = ()
-    provider: str | None = None
+    provider: str | None
+    _held: tuple[Tokens, ...] = attrs.field(default=(), init=False)
+
+    async def __aenter__(self) -> "Permit":
+        await self.take(self.provider)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self.release()
 
     async def take(self, provider: str | None, *, moving: bool = False) -> None:
         """Wait for the provider's permit and a slot; None needs a slot alone.
@@ -69,7 +78,7 @@ class Permit:
         """
         line = self._limits.line(provider, moving=moving)
         await enter(line)
-        self._held = tuple(line.needs())
+        self._held = line.needs()
         self.provider = provider
 
     async def move_to(self, provider: str | None) -> None:
@@ -137,18 +146,12 @@ class Limits:
             )
         return self._lines[key]
 
-    @asynccontextmanager
-    async def admit(self, provider: str | None) -> AsyncIterator[Permit]:
+    def admit(self, provider: str | None) -> Permit:
         """Hold a provider permit and a slot for the body; the body may move the permit.
 
         While the request is paused nobody is let in, and who is in stays in.
         """
-        permit = Permit(self)
-        await permit.take(provider)
-        try:
-            yield permit
-        finally:
-            permit.release()
+        return Permit(self, provider)
 
     async def pace(self, provider: str) -> None:
         """Wait until this provider may be asked to open once more."""

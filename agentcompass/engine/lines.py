@@ -71,6 +71,11 @@ class Line:
     room: trio.Event
     waiting: OrderedDict[int, trio.Event] = attrs.field(factory=OrderedDict, init=False)
     _passed: int = attrs.field(default=0, init=False)
+    _needs: tuple[Tokens, ...] = attrs.field(init=False)
+
+    @_needs.default
+    def _find_needs(self) -> tuple[Tokens, ...]:
+        return (self.slots,) if self.permits is None else (self.slots, self.permits)
 
     @property
     def first(self) -> int:
@@ -124,11 +129,9 @@ class Line:
                 tokens.lines.discard(self)
         return let_in
 
-    def needs(self) -> Iterator[Tokens]:
+    def needs(self) -> tuple[Tokens, ...]:
         """What each of them borrows."""
-        yield self.slots
-        if self.permits is not None:
-            yield self.permits
+        return self._needs
 
 
 async def enter(line: Line) -> None:

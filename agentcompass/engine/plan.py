@@ -41,18 +41,24 @@ def resolve_plan(
     recipes: Sequence[Recipe] = (),
 ) -> ExecutionPlan:
     """The plan of every attempt of `task`. Multipliers are applied; recipes are tried in order."""
-    plan = _from_task(request, task, evaluation_mode, default_run_timeout_seconds)
+    draft = plan_of_task(request, task, evaluation_mode, default_run_timeout_seconds)
+    return with_wishes(with_recipes(draft, task, recipes), request, task)
+
+
+def with_recipes(plan: ExecutionPlan, task: TaskSpec, recipes: Sequence[Recipe]) -> ExecutionPlan:
+    """The plan as the recipes adjust it; the very same where none matches."""
     for recipe in recipes:
         plan = apply_recipe(recipe, task, plan)
-    return _with_wishes(plan, request, task)
+    return plan
 
 
-def _from_task(
+def plan_of_task(
     request: RunRequest,
     task: TaskSpec,
     evaluation_mode: EvaluationMode,
     default_run_timeout_seconds: float | None,
 ) -> ExecutionPlan:
+    """What the task asks for, over the defaults; recipes are shown this."""
     policy = task.network_policy or PUBLIC
     environment = EnvironmentPlan(
         id=request.environment.id,
@@ -88,7 +94,8 @@ def _saves_artifacts(
     return execution.save_artifacts
 
 
-def _with_wishes(plan: ExecutionPlan, request: RunRequest, task: TaskSpec) -> ExecutionPlan:
+def with_wishes(plan: ExecutionPlan, request: RunRequest, task: TaskSpec) -> ExecutionPlan:
+    """The plan with what the user asks for, which wins; multipliers are applied."""
     wish, execution = request.environment, request.execution
     plan = _with_execution(plan, execution)
     mode = wish.evaluation_mode or plan.evaluation_mode

@@ -1,5 +1,7 @@
 """What goes on record of a plan: run_info.json and the event `execution_plan_resolved`. Pure."""
 
+from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
 import attrs
@@ -7,6 +9,22 @@ import attrs
 from agentcompass.records.convert import unstructure
 from agentcompass.records.environment import EnvironmentPlan, NetworkPolicy
 from agentcompass.records.plan import ExecutionPlan
+
+_said = attrgetter(*(f.name for f in attrs.fields(ExecutionPlan) if f.name != "task_id"))
+
+
+@attrs.define(eq=False)
+class PlanRecords:
+    """The records of plans, one after the other: those that say the same are the very same."""
+
+    _said: tuple[Any, ...] = ()
+    _record: dict[str, Any] = attrs.field(factory=dict)
+
+    def of(self, plan: ExecutionPlan) -> Mapping[str, Any]:
+        """The record of a plan, which nobody is to change."""
+        if (said := _said(plan)) != self._said:
+            self._said, self._record = said, plan_record(plan)
+        return self._record
 
 
 def plan_record(plan: ExecutionPlan) -> dict[str, Any]:

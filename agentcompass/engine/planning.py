@@ -4,7 +4,7 @@ import logging
 
 from agentcompass.engine.artifact_entries import artifact_entries
 from agentcompass.engine.job import Job, Run
-from agentcompass.engine.plan import check_plan, resolve_plan
+from agentcompass.engine.plan import check_plan, plan_of_task, with_recipes, with_wishes
 from agentcompass.errors import EnvironmentFailed, TaskInvalid
 from agentcompass.protocols import Benchmark
 from agentcompass.records.environment import EnvironmentPlan
@@ -21,23 +21,31 @@ def plan_task(run: Run, task: TaskSpec) -> ExecutionPlan:
     """The plan; raises an `ExecutionError` for what only this task needs and cannot have."""
     if task.fault is not None:
         raise TaskInvalid(task.fault)
+    job, memory = run.job, run.plans
+    defaults = (job.benchmark.evaluation_mode, _harness_timeout(job))
+    known = memory.draft(task, *defaults)
+    draft = known or plan_of_task(job.request, task, *defaults)
+    adjusted = with_recipes(draft, task, job.recipes)
+    if adjusted is known:
+        return memory.plan(known)
+    plan = with_wishes(adjusted, job.request, task)
+    _check(plan, run)
+    if adjusted is draft:
+        memory.keep(task, *defaults, draft=draft, plan=plan)
+    return plan
+
+
+def _check(plan: ExecutionPlan, run: Run) -> None:
+    """Raise for what cannot be had, and note what the plan takes and does without."""
     job = run.job
-    plan = resolve_plan(
-        job.request,
-        task,
-        evaluation_mode=job.benchmark.evaluation_mode,
-        default_run_timeout_seconds=_harness_timeout(job),
-        recipes=job.recipes,
-    )
     run.recipes.update(plan.applied_recipes)
     _check_known(plan, job)
     if plan.save_artifacts:
         artifact_entries(plan)  # raises where they cannot lie side by side
     if fault := mode_fault(job.benchmark, plan.evaluation_mode):
-        raise TaskInvalid(f"task {task.task_id!r}: {fault}")
+        raise TaskInvalid(f"task {plan.task_id!r}: {fault}")
     capabilities = {name: provider.capabilities for name, provider in job.environments.items()}
     _say_ignored(run, plan.environment.id, check_plan(plan, capabilities))
-    return plan
 
 
 def mode_fault(benchmark: Benchmark, mode: EvaluationMode | None) -> str:

@@ -1,8 +1,8 @@
 """Opening, bounding and closing sessions: no provider is trusted to keep a deadline."""
 
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeVar
 
@@ -135,7 +135,7 @@ class BoundedSession:
             result = await call()
         return result
 
-    def _backstop(self, bound: float) -> AbstractContextManager[trio.CancelScope]:
+    def _backstop(self, bound: float) -> AbstractContextManager[None]:
         seconds = None if math.isinf(bound) else bound + KILL_SECONDS
         return deadline(seconds, stretch=self._what("exec"), error=EnvironmentFailed)
 
@@ -155,40 +155,44 @@ def _head(command: str | Sequence[str]) -> str:
     return line if len(line) <= 80 else line[:77] + "..."
 
 
-@asynccontextmanager
-async def open_session(
-    run: Run,
-    plan: EnvironmentPlan,
-    *,
-    task_id: str,
-    attempt: int,
-    role: str,
-    on_close_fault: Callable[[str], None],
-    on_cut_off: OnCutOff = lambda _command, _ended: None,
-) -> AsyncIterator[Session]:
-    """A bounded session, opened in its turn and closed within the cleanup's bound.
+@attrs.define(eq=False)
+class OpenSession:
+    """A bounded session for the body, opened in its turn and closed within the cleanup's bound.
 
     Waiting for the turn counts against the request alone; the start deadline begins when the open
     is sent. What could not be closed is told to `on_close_fault` and does not change the result;
     for `on_cut_off` see `BoundedSession`.
     """
-    provider = run.job.environments[plan.id]
-    request = SessionRequest(
-        plan=plan,
-        run_id=run.store.run_id,
-        task_id=task_id,
-        attempt=attempt,
-        role=role,
-        cleanup=run.cleanup,
-        keep=run.job.request.execution.keep_environment,
-        resource=run.store.resource(plan.id, task_id, attempt),
-    )
-    await run.job.limits.pace(plan.id)
-    session = await _open(provider, plan.id, request)
-    try:
-        yield BoundedSession(session, plan.id, task_id, provider.operation_timeout, on_cut_off)
-    finally:
-        await _close(run, session, on_close_fault)
+
+    run: Run
+    plan: EnvironmentPlan
+    task_id: str = attrs.field(kw_only=True)
+    attempt: int = attrs.field(kw_only=True)
+    role: str = attrs.field(kw_only=True)
+    on_close_fault: Callable[[str], None] = attrs.field(kw_only=True)
+    on_cut_off: OnCutOff = attrs.field(default=lambda _command, _ended: None, kw_only=True)
+    _session: Session = attrs.field(init=False)
+
+    async def __aenter__(self) -> BoundedSession:
+        run, name = self.run, self.plan.id
+        provider = run.job.environments[name]
+        request = SessionRequest(
+            plan=self.plan,
+            run_id=run.store.run_id,
+            task_id=self.task_id,
+            attempt=self.attempt,
+            role=self.role,
+            cleanup=run.cleanup,
+            keep=run.job.request.execution.keep_environment,
+            resource=run.store.resource(name, self.task_id, self.attempt),
+        )
+        await run.job.limits.pace(name)
+        self._session = await _open(provider, name, request)
+        limit = provider.operation_timeout
+        return BoundedSession(self._session, name, self.task_id, limit, self.on_cut_off)
+
+    async def __aexit__(self, *exc: object) -> None:
+        await _close(self.run, self._session, self.on_close_fault)
 
 
 async def _open(provider: Environment, name: str, request: SessionRequest) -> Session:
@@ -200,14 +204,18 @@ async def _open(provider: Environment, name: str, request: SessionRequest) -> Se
 
 async def _close(run: Run, session: Session, on_close_fault: Callable[[str], None]) -> None:
     started = trio.current_time()
-    name = f" {found}" if (found := getattr(session, "name", "")) else ""
     with cleanup(run.cleanup) as scope:
         try:
             await session.aclose()
         except (ExecutionError, OSError) as error:
-            on_close_fault(f"the environment{name} could not be closed: {error}")
+            on_close_fault(f"{_named(session)} could not be closed: {error}")
     if scope.cancelled_caught:
         waited = trio.current_time() - started
         on_close_fault(
-            f"the environment{name} was not closed within {waited:.1f} s and may be left over"
+            f"{_named(session)} was not closed within {waited:.1f} s and may be left over"
         )
+
+
+def _named(session: Session) -> str:
+    name = getattr(session, "name", "")
+    return f"the environment {name}" if name else "the environment"

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import trio
@@ -46,15 +45,14 @@ async def run_task(
             return
         results[number] = result
         if header.attempt_plan.k > 1:  # a single attempt is saved with its task, in one go
-            with _saving(results, [number], faults):
-                await run.store.save_attempt(header, number, result)
+            saving = run.store.save_attempt(header, number, result)
+            await _save(saving, results, [number], faults)
 
     faults: list[str] = []
     await _run_attempts(header, results, run_and_save)
     done = _is_complete(header.attempt_plan, results)
     if done and not faults:
-        with _saving(results, list(results), faults):
-            await _publish(run, header, results)
+        await _save(_publish(run, header, results), results, list(results), faults)
     _tell(run, task, faults)
     if not done:
         return None
@@ -86,14 +84,16 @@ def _outcome(metric: str, results: Mapping[int, AttemptResult]) -> dict[str, Any
     }
 
 
-@contextmanager
-def _saving(
-    results: dict[int, AttemptResult], numbers: Sequence[int], faults: list[str]
-) -> Iterator[None]:
+async def _save(
+    saving: Awaitable[None],
+    results: dict[int, AttemptResult],
+    numbers: Sequence[int],
+    faults: list[str],
+) -> None:
     """Save what was measured also after a cancellation; what cannot be saved is FATAL, alone."""
     try:
         with cleanup(CleanupClock(SAVE_SECONDS)):
-            yield
+            await saving
             return
         faults.append(f"not written within {SAVE_SECONDS:g} s")
     except StoreError as error:
@@ -115,8 +115,12 @@ async def _run_attempts(
             if number not in results or results[number].succeeded:
                 break
         return
+    missing = sorted(set(plan.numbers) - results.keys())
+    if len(missing) == 1:
+        await run_and_save(missing[0])
+        return
     async with trio.open_nursery() as nursery:
-        for number in sorted(set(plan.numbers) - results.keys()):
+        for number in missing:
             nursery.start_soon(run_and_save, number, name=f"{header.task_id}#{number}")
 
 

@@ -29,9 +29,9 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
-@attrs.define(eq=False, kw_only=True)
-class HostSession:
-    """See `protocols.Session`. `env` is what every command gets, `marks` what none can change."""
+@attrs.frozen(eq=False, kw_only=True)
+class HostPlace:
+    """What a session has: `env` is what every command gets, `marks` what none can change."""
 
     folder: SessionFolder
     paths: TaskPaths
@@ -39,16 +39,32 @@ class HostSession:
     program: str
     env: Mapping[str, str] = attrs.field(repr=False)
     marks: Mapping[str, str]
-    keep: bool
-    workdir: str = attrs.field(init=False)
 
-    def __attrs_post_init__(self) -> None:
-        self.workdir = str(self.paths.workdir)
+
+@attrs.define(eq=False)
+class HostSession:
+    """See `protocols.Session`. Its place is found when it is first needed; many tasks need none."""
+
+    _find: Callable[[], HostPlace]
+    keep: bool
+    _found: HostPlace | None = attrs.field(default=None, init=False)
+    _is_closed: bool = attrs.field(default=False, init=False)
+
+    @property
+    def _place(self) -> HostPlace:
+        if self._found is None:
+            self._found = self._find()
+        return self._found
+
+    @property
+    def workdir(self) -> str:
+        """Where commands run unless told otherwise."""
+        return str(self._place.paths.workdir)
 
     @property
     def name(self) -> str:
         """The folder, which is all that there is of a session beside its processes."""
-        return str(self.paths.root)
+        return str(self._place.folder.root)
 
     async def exec(
         self,
@@ -62,23 +78,23 @@ class HostSession:
     ) -> ExecResult:
         """Run a command as the current user; no other one can be given."""
         check_user(user)
-        await self.folder.ready()
-        folder = self.paths.locate(cwd or ".")
+        place = await self._ready()
+        folder = place.paths.locate(cwd or ".")
         launch = make_launch(
             command,
-            shell=os.fsencode(self.program),
+            shell=os.fsencode(place.program),
             cwd=encode(str(folder)),
-            env=encode_env({**self.env, **(env or {}), **self.marks}),
+            env=encode_env({**place.env, **(env or {}), **place.marks}),
         )
-        return await self.shell.run(launch, stdin=stdin, seconds=timeout_seconds)
+        return await place.shell.run(launch, stdin=stdin, seconds=timeout_seconds)
 
     async def upload(self, source: Path, target: str) -> None:
         """Copy from the host; links are kept as links, and none in the session is followed."""
 
-        def work() -> None:
+        def work(paths: TaskPaths) -> None:
             if not source.exists():
                 raise EnvironmentFailed(f"{str(source)!r} is not there to be uploaded")
-            copy(source, self.paths.writable(target), check_cancelled)
+            copy(source, paths.writable(target), check_cancelled)
 
         await self._in_thread(f"upload to {target!r}", work)
 
@@ -92,8 +108,8 @@ class HostSession:
     ) -> Transfer:
         """Copy to the host; `FileNotFoundError` where there is no `source`."""
 
-        def work() -> Transfer:
-            located = self.paths.readable(source)
+        def work(paths: TaskPaths) -> Transfer:
+            located = paths.readable(source)
             if not located.exists():
                 raise _Missing(f"there is no {source!r}")
             return copy(located, target, check_cancelled, exclude=exclude, limits=limits)
@@ -103,9 +119,9 @@ class HostSession:
     async def read(self, path: str) -> bytes:
         """The bytes of one file, of the session or of the host."""
 
-        def work() -> bytes:
+        def work(paths: TaskPaths) -> bytes:
             try:
-                return read_file(self.paths.locate(path))
+                return read_file(paths.locate(path))
             except (FileNotFoundError, NotADirectoryError) as error:
                 raise _Missing(f"there is no {path!r}") from error
 
@@ -114,7 +130,7 @@ class HostSession:
     async def write(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
         """Write one file of the session, at once: a reader sees the old one or the new one."""
         await self._in_thread(
-            f"write of {path!r}", lambda: write_file(self.paths.writable(path), data, mode)
+            f"write of {path!r}", lambda paths: write_file(paths.writable(path), data, mode)
         )
 
     async def set_network_policy(self, policy: NetworkPolicy) -> None:
@@ -126,18 +142,28 @@ class HostSession:
 
     async def aclose(self) -> None:
         """End the session's processes, then remove its folder unless it is to be kept."""
+        self._is_closed = True
+        if (place := self._found) is None:
+            return
         try:
-            await self.shell.aclose()
+            await place.shell.aclose()
         finally:
             if not self.keep:
-                await self.folder.remove()
-            elif self.folder.is_made:
-                log.info("kept session folder %s", self.paths.root)
+                await place.folder.remove()
+            elif place.folder.is_made:
+                log.info("kept session folder %s", self.name)
 
-    async def _in_thread(self, what: str, work: Callable[[], T]) -> T:
-        await self.folder.ready()
+    async def _ready(self) -> HostPlace:
+        """The place, with its folder made; raises `EnvironmentFailed` once it is closed."""
+        if self._is_closed:
+            raise EnvironmentFailed("the session is closed")
+        await self._place.folder.ready()
+        return self._place
+
+    async def _in_thread(self, what: str, work: Callable[[TaskPaths], T]) -> T:
+        place = await self._ready()
         try:
-            return await trio.to_thread.run_sync(work)
+            return await trio.to_thread.run_sync(work, place.paths)
         except _Missing:
             raise
         except (OSError, ValueError) as error:

@@ -5,9 +5,9 @@ import platform
 import secrets
 import shutil
 import tempfile
-import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,7 +17,7 @@ import trio
 from agentcompass.environments._guard import guarded
 from agentcompass.environments._host_env import folder_variables, host_variables
 from agentcompass.environments._host_folder import SessionFolder, folders_begin_with, root_of
-from agentcompass.environments._host_session import HostSession, check_user
+from agentcompass.environments._host_session import HostPlace, HostSession, check_user
 from agentcompass.environments._host_shell import HostShell
 from agentcompass.environments._procfs import GUARD, RUN, SESSION, ProcessTable
 from agentcompass.environments._task_paths import TaskPaths, inside_app
@@ -112,10 +112,11 @@ class HostProcess:
 
     async def open(self, request: SessionRequest) -> HostSession:
         """A session whose folder is made, and whose processes are started, when they are needed."""
-        plan = request.plan
-        workdir = _checked_workdir(plan)
-        owner = self._owner
-        token = uuid.uuid4().hex
+        workdir = _checked_workdir(request.plan)
+        return HostSession(partial(self._place, request, workdir, self._owner), request.keep)
+
+    def _place(self, request: SessionRequest, workdir: str, owner: str) -> HostPlace:
+        token = secrets.token_hex(16)
         root = root_of(token, owner=owner)
         shell = HostShell(
             token=token,
@@ -125,14 +126,13 @@ class HostProcess:
             cleanup=request.cleanup,
             table=self._table,
         )
-        return HostSession(
+        return HostPlace(
             folder=SessionFolder(root, workdir),
             paths=TaskPaths(root, root / "app" / workdir),
             shell=shell,
             program=self._program,
-            env={**self._variables, **folder_variables(root), **plan.env_variables},
+            env={**self._variables, **folder_variables(root), **request.plan.env_variables},
             marks={RUN: request.run_id, GUARD: owner, SESSION: token},
-            keep=request.keep,
         )
 
 

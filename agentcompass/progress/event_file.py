@@ -3,7 +3,8 @@
 import json
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,8 @@ class EventFile:
     lost: int = attrs.field(default=0, init=False)
     _file: int | None = attrs.field(default=None, init=False)
     _warned: bool = attrs.field(default=False, init=False)
+    # By the name of the event: the tasks of a run share most of their plans.
+    _latest: dict[str, tuple[Mapping[str, Any], Any]] = attrs.field(factory=dict, init=False)
 
     def append(self, events: Sequence[ProgressEvent]) -> None:
         """Write events in order and make them durable; what fails is counted, and never raises."""
@@ -68,15 +71,29 @@ class EventFile:
             self._file = None
 
     def _line(self, event: ProgressEvent) -> bytes:
-        fields = {name: getattr(event, name) for name in _FIELDS}
-        try:
-            record = plain(fields)
+        record = dict(zip(_FIELDS, _values(event), strict=True))
+        try:  # the other fields are the engine's own
+            record["category"] = _plain_field("category", event.category)
+            record["payload"] = self._payload(event) if event.payload else {}
         except NotPlain as fault:
             log.warning("a %s event cannot be written in full: %s", event.event, fault)
-            record = {name: _scalar(value) for name, value in fields.items()}
-            record["payload"] = {"unwritable": str(fault)}
-        record["payload"] = self.redactor.record(record["payload"])
+            record = {name: _scalar(value) for name, value in record.items()}
+            record["payload"] = self.redactor.record({"unwritable": str(fault)})
         return dump(record, indent=False)
+
+    def _payload(self, event: ProgressEvent) -> Any:
+        given, masked = self._latest.get(event.event, (None, None))
+        if given is not event.payload:
+            masked = self.redactor.record(_plain_field("payload", event.payload))
+            self._latest[event.event] = event.payload, masked
+        return masked
+
+
+def _plain_field(name: str, value: Any) -> Any:
+    try:
+        return plain(value, depth=1)
+    except NotPlain as fault:
+        raise fault.below(name) from None
 
 
 def _scalar(value: Any) -> Any:
@@ -84,6 +101,7 @@ def _scalar(value: Any) -> Any:
 
 
 _FIELDS = tuple(field.name for field in attrs.fields(ProgressEvent))
+_values = attrgetter(*_FIELDS)
 
 
 def open_for_append(path: Path, disk: Disk) -> int:

@@ -138,9 +138,12 @@ def in_words(event: ProgressEvent) -> str:
         "status": event.status,
         **event.payload,
     }
-    said = (f"{name}={value}" for name, value in fields.items() if _is_worth_saying(value))
-    return " ".join((event.event, *said))
+    said = [
+        f"{name}={value}"
+        for name, value in fields.items()
+        if isinstance(value, _WORTH_SAYING) and value != ""
+    ]
+    return " ".join([event.event, *said])
 
 
-def _is_worth_saying(value: object) -> bool:
-    return isinstance(value, str | int | float) and value != ""
+_WORTH_SAYING = (str, int, float)

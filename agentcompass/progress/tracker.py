@@ -10,6 +10,26 @@ from agentcompass.records.progress import ActiveTask, ProgressEvent, ProgressSna
 
 
 @attrs.define(eq=False)
+class _Place:
+    """Where one running task is: the fields of `ActiveTask`, which there is one of a snapshot."""
+
+    category: str | None
+    updated_at: float
+    phase: str = "running"
+    attempt: int | None = None
+    details: Mapping[str, Any] = attrs.field(factory=dict)
+
+    def shown(self) -> ActiveTask:
+        return ActiveTask(
+            category=self.category,
+            phase=self.phase,
+            attempt=self.attempt,
+            updated_at=self.updated_at,
+            details=self.details,
+        )
+
+
+@attrs.define(eq=False)
 class Tracker:
     """Applies events one after another; `snapshot` is what they come to.
 
@@ -25,7 +45,7 @@ class Tracker:
     _status: str = attrs.field(default="created", init=False)
     _counts: Counter[str] = attrs.field(factory=Counter, init=False)
     _phases: Counter[str] = attrs.field(factory=Counter, init=False)
-    _active: dict[str, ActiveTask] = attrs.field(factory=dict, init=False)
+    _active: dict[str, _Place] = attrs.field(factory=dict, init=False)
     _traffic: dict[str, Mapping[str, Any]] = attrs.field(factory=dict, init=False)
     _began_at: float | None = attrs.field(default=None, init=False)
     _elapsed: float = attrs.field(default=0.0, init=False)
@@ -55,8 +75,8 @@ class Tracker:
             model=self.model,
             status=self._status,
             **{name: self._counts[name] for name in _COUNTS},
-            current_phase_counts=dict(self._phases),
-            active_tasks=dict(self._active),
+            current_phase_counts={phase: count for phase, count in self._phases.items() if count},
+            active_tasks={task_id: place.shown() for task_id, place in self._active.items()},
             model_traffic=dict(self._traffic) or None,
             elapsed_seconds=round(self._elapsed, 3),
             updated_at=self._updated_at,
@@ -86,7 +106,8 @@ class Tracker:
             return
         self._less("pending_tasks")
         self._counts["running_tasks"] += 1
-        self._move(event.task_id, ActiveTask(category=event.category, updated_at=event.timestamp))
+        self._active[event.task_id] = place = _Place(event.category, event.timestamp)
+        self._phases[place.phase] += 1
 
     def _on_attempt_started(self, event: ProgressEvent) -> None:
         self._counts["attempts_started"] += 1
@@ -101,17 +122,18 @@ class Tracker:
 
     def _touch(self, event: ProgressEvent, details: Mapping[str, Any] | None = None) -> None:
         """Of attempts at the same time, a task shows the one that was heard of last."""
-        task = self._active.get(event.task_id or "")
-        if task is None or event.task_id is None:
+        place = None if event.task_id is None else self._active.get(event.task_id)
+        if place is None:
             return
-        changed = ActiveTask(  # not by `evolve`, which takes as long as all the rest
-            category=task.category,
-            phase=task.phase if event.phase is None else event.phase,
-            attempt=task.attempt if event.attempt is None else event.attempt,
-            updated_at=event.timestamp,
-            details=task.details if details is None else details,
-        )
-        self._move(event.task_id, changed)
+        place.updated_at = event.timestamp
+        if event.attempt is not None:
+            place.attempt = event.attempt
+        if details is not None:
+            place.details = details
+        if event.phase is not None and event.phase != place.phase:
+            self._phases[place.phase] -= 1
+            place.phase = event.phase
+            self._phases[event.phase] += 1
 
     def _on_partial_saved(self, event: ProgressEvent) -> None:
         self._counts["partials_saved"] += 1
@@ -119,7 +141,9 @@ class Tracker:
 
     def _on_task_finished(self, event: ProgressEvent) -> None:
         self._less("running_tasks" if event.task_id in self._active else "pending_tasks")
-        self._move(event.task_id or "", None)
+        place = self._active.pop(event.task_id or "", None)
+        if place is not None:
+            self._phases[place.phase] -= 1
         self._counts["finished_tasks"] += 1
         outcome = event.status if event.status in ("failed", "skipped") else "completed"
         self._counts[f"{outcome}_tasks"] += 1
@@ -140,19 +164,6 @@ class Tracker:
         self._counts["running_tasks"] = 0
         self._active.clear()
         self._phases.clear()
-
-    def _move(self, task_id: str, task: ActiveTask | None) -> None:
-        """Put a task where it is now, None for nowhere, and keep the counts of phases right."""
-        before = self._active.get(task_id)
-        if before is not None:
-            self._phases[before.phase] -= 1
-            if not self._phases[before.phase]:
-                del self._phases[before.phase]
-        if task is None:
-            self._active.pop(task_id, None)
-        else:
-            self._active[task_id] = task
-            self._phases[task.phase] += 1
 
     def _less(self, count: str) -> None:
         self._counts[count] = max(0, self._counts[count] - 1)

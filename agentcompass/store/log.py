@@ -54,7 +54,7 @@ class _Lines:
         self._redactor, self._lowest = redactor, lowest
         self._form = _Form()
         self._files: list[int] = []
-        self._day: dt.date | None = None
+        self._day: tuple[int, ...] = ()
 
     def open(self, path: Path) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
@@ -71,11 +71,11 @@ class _Lines:
 
     def note_day(self, moment: float) -> None:
         """Say which day it is, and in which zone, since the lines have only the time."""
-        now = dt.datetime.fromtimestamp(moment).astimezone()
-        if self._day != now.date():
-            self._day = now.date()
+        day = time.localtime(moment)[:3]
+        if self._day != day:
+            self._day = day
             if self._lowest <= logging.INFO:
-                self._write(_day_record(now))
+                self._write(_day_record(dt.datetime.fromtimestamp(moment).astimezone()))
 
     def _write(self, record: logging.LogRecord) -> None:
         try:

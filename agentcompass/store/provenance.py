@@ -43,6 +43,8 @@ class Provenance:
     # nothing.
     _plans: dict[int, dict[str, bytes]] = attrs.field(factory=dict, init=False)
     _texts: dict[bytes, bytes] = attrs.field(factory=dict, init=False)
+    _latest: Mapping[str, Any] | None = attrs.field(default=None, init=False)
+    _text: bytes = attrs.field(default=b"", init=False)
     _written_plans: int = attrs.field(default=0, init=False)
 
     def set(self, **fields: Any) -> None:
@@ -50,10 +52,12 @@ class Provenance:
         self._fields.update(plain(fields))
 
     def add_plan(self, task_id: str, attempt: int, plan: Mapping[str, Any]) -> None:
-        """Note what an attempt resolved to use."""
-        text = dump(self.redactor.record(plain(plan)), sort_keys=True).strip()
-        text = text.replace(b"\n", _PLAN_INDENT)
-        self._plans.setdefault(attempt, {})[task_id] = self._texts.setdefault(text, text)
+        """Note what an attempt resolved to use; `plan` is not changed any more."""
+        if plan is not self._latest:  # many attempts share their plan
+            text = dump(self.redactor.record(plain(plan)), sort_keys=True).strip()
+            text = text.replace(b"\n", _PLAN_INDENT)
+            self._latest, self._text = plan, self._texts.setdefault(text, text)
+        self._plans.setdefault(attempt, {})[task_id] = self._text
 
     @started_at.default
     def _now(self) -> str:

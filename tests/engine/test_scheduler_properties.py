@@ -246,7 +246,7 @@ def test_a_request_ends_by_its_deadline_and_keeps_what_finished(
 def test_a_cancelled_request_leaves_nothing_open(
     tasks: dict[str, Scripted], options: dict[str, Any], stop_after: int
 ) -> None:
-    """Property 10. Fails when open_session closes outside the shield."""
+    """Property 10. Fails when OpenSession closes outside the shield."""
     ran = run(tasks, stop_after=float(stop_after), **options)
 
     assert ran.world.opened == ran.world.closed

@@ -11,7 +11,7 @@ import trio
 
 from agentcompass.deadlines import CleanupClock, deadline
 from agentcompass.engine.job import Run
-from agentcompass.engine.sessions import KILL_SECONDS, BoundedSession, open_session
+from agentcompass.engine.sessions import KILL_SECONDS, BoundedSession, OpenSession
 from agentcompass.errors import EnvironmentFailed, PhaseTimeout
 from agentcompass.protocols import Session, SessionRequest
 from agentcompass.records.environment import EnvironmentPlan, ExecResult
@@ -158,7 +158,7 @@ def make_run(world: World, grace: float = 1.0) -> Run:
 
 
 def opened(run: Run, faults: list[str]) -> Any:
-    return open_session(
+    return OpenSession(
         run,
         EnvironmentPlan(id="P"),
         task_id="t",
@@ -230,7 +230,7 @@ async def test_the_start_deadline_begins_when_the_open_is_sent() -> None:
     run = Run(job=job, store=MemoryStore(), cleanup=CleanupClock(1.0), basis=BASIS)
 
     async def use(name: str) -> None:
-        async with open_session(
+        async with OpenSession(
             run,
             EnvironmentPlan(id="P"),
             task_id=name,

@@ -120,6 +120,16 @@ async def test_a_session_that_is_not_used_has_no_folder(temporary_folder):
         await session.write("x", b"1")
 
 
+async def test_a_session_that_was_never_used_is_closed_all_the_same(temporary_folder):
+    async with opened(HOST_PROCESS) as session:
+        pass
+
+    for use in (session.exec("true"), session.write("x", b"1")):
+        with pytest.raises(EnvironmentFailed, match="closed"):
+            await use
+    assert list(temporary_folder.iterdir()) == []
+
+
 async def test_the_first_uses_at_once_have_one_folder():
     async with opened(HOST_PROCESS) as session, trio.open_nursery() as nursery:
         for number in range(8):

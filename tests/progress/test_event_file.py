@@ -155,6 +155,31 @@ def test_a_payload_that_has_no_form_costs_only_itself(
     assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2
 
 
+def test_events_that_share_their_payload_are_written_like_any_other(tmp_path: Path) -> None:
+    """Fails when a payload is known by its event's name alone."""
+    shared, other = {"key": KEY, "places": (1, 2)}, {"key": "b"}
+    events = [
+        event(name, task_id=task, payload=payload)
+        for task in "ab"
+        for name, payload in (("plan", shared), ("plan", other), ("retry", shared), ("plan", {}))
+    ]
+    path = tmp_path / "progress.jsonl"
+    event_file(path).append(events)
+
+    masked = {"key": MASK, "places": [1, 2]}
+    assert [each.payload for each in read_events(path)] == [masked, other, masked, {}] * 2
+
+
+def test_a_category_that_has_no_form_costs_only_itself(tmp_path: Path) -> None:
+    path = tmp_path / "progress.jsonl"
+    odd = event("task_started", task_id="a", category=object(), payload={"x": 1})
+    event_file(path).append([odd])
+
+    (line,) = read_events(path)
+    assert (line.task_id, line.category) == ("a", None)
+    assert line.payload["unwritable"].startswith("category: a value of type object")
+
+
 def test_secrets_are_masked_in_events_and_their_names_are_not(tmp_path: Path) -> None:
     path = tmp_path / "progress.jsonl"
     payload = {"error": f"401 for {KEY}", "apiKey": "x", "index": 0}

@@ -1,5 +1,6 @@
 """Every persisted schema as it is written, byte for byte, against the files in fixtures/store."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from agentcompass.store.documents import (
 )
 from agentcompass.store.encode import encode
 from agentcompass.store.provenance import Provenance, request_document
-from agentcompass.store.redact import Redactor
+from agentcompass.store.redact import MASK, Redactor
 from tests.store.examples import (
     FATAL,
     HEADER,
@@ -150,3 +151,18 @@ def test_what_is_empty_is_left_out_at_any_depth() -> None:
 def test_the_ground_truth_stays_with_the_task_only() -> None:
     assert "ground_truth" not in result_document(result(), redactor)
     assert published_document(HEADER, [1], redactor)["ground_truth"] == "42"
+
+
+def test_plans_that_are_shared_are_each_on_record() -> None:
+    """Fails when a plan is taken for the one before it."""
+    record, shared = provenance(), {"environment": {"id": "docker"}, "key": KEY}
+    record.add_plan("a", 1, shared)
+    record.add_plan("b", 1, shared)
+    record.add_plan("c", 1, {"environment": {"id": "other"}})
+    record.add_plan("d", 2, shared)
+    plans = json.loads(b"".join(record.snapshot().pieces()))["resolved_execution_plans"]
+
+    masked = {"environment": {"id": "docker"}, "key": MASK}
+    assert plans["a"] == plans["b"] == {"attempts": {"1": masked}}
+    assert plans["c"] == {"attempts": {"1": {"environment": {"id": "other"}}}}
+    assert plans["d"] == {"attempts": {"2": masked}}
