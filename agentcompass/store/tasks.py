@@ -214,7 +214,7 @@ class TaskFiles:
             yield
 
     def _relative(self, path: Path) -> str:
-        return path.relative_to(self.layout.directory).as_posix()
+        return self.layout.reference(path)
 
 
 def _save_scheduler(files: Replacements, attempt: AttemptLayout, logical: LogicalAttempt) -> None:
