@@ -37,8 +37,13 @@ class AtifAgent:
     session_id: str | None = None
 
 
-def atif_document(trajectory: Record, agent: AtifAgent) -> dict[str, Any] | None:
-    """The trajectory in ATIF; None where there is no step. What is not known is left out."""
+def atif_document(
+    trajectory: Record, agent: AtifAgent, *, session_id: str | None = None
+) -> dict[str, Any] | None:
+    """The trajectory in ATIF; None where there is no step. What is not known is left out.
+
+    `session_id` names the attempt; where it is not given, that of the agent does.
+    """
     given = _mappings(trajectory.get("steps"))
     steps = [made for step in given for made in (*_said(step), _acted(step))]
     if not steps:
@@ -48,7 +53,7 @@ def atif_document(trajectory: Record, agent: AtifAgent) -> dict[str, Any] | None
     tools = next((found for step in given if (found := _mappings(step.get("tools")))), None)
     return _known(
         schema_version=ATIF_SCHEMA,
-        session_id=agent.session_id,
+        session_id=session_id or agent.session_id,
         agent=_known(
             name=agent.name,
             version=agent.version,
@@ -64,16 +69,20 @@ def _known(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
+def _is_mapping(value: Any) -> bool:
+    return type(value) is dict or isinstance(value, Mapping)  # the latter alone takes long
+
+
 def _mapping(value: Any) -> Record:
-    return value if isinstance(value, Mapping) else {}
+    return value if _is_mapping(value) else {}
 
 
 def _mappings(value: Any) -> list[Record]:
-    return [item for item in _list(value) if isinstance(item, Mapping)]
+    return [item for item in _list(value) if _is_mapping(item)]
 
 
 def _list(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list | tuple) else ()
+    return value if isinstance(value, (list, tuple)) else ()
 
 
 def _said(step: Record) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ import attrs
 import orjson
 
 from agentcompass.errors import RecordCorrupt, StoreError
+from agentcompass.store.read_back import read_back
 
 # Deeper is a structure that holds itself, or one that a JSON reader of ours would refuse.
 DEEPEST = 200
@@ -52,7 +53,8 @@ def plain(value: Any, *, depth: int = 0) -> Any:
     value. Raises `NotPlain` for anything else, for numbers that are not finite or have too many
     digits to be read back, and for what holds itself. `depth` levels are to stand around it.
     """
-    return _plain(value, depth)
+    copy = read_back(value, (DEEPEST - depth) // 2)  # what is converted counts as two levels
+    return _plain(value, depth) if copy is None else copy
 
 
 def _plain(value: Any, depth: int) -> Any:

@@ -15,8 +15,8 @@
 import hashlib
 import os
 import re
-from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Iterator
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Literal
 
@@ -35,6 +35,7 @@ LONGEST_NAME = 255  # bytes, on every file system that matters
 INDEX, RESULT, CHECKPOINT = "task.json", "result.json", "checkpoint.json"
 EXCHANGES, ARTIFACTS = "exchanges.jsonl", "artifacts"
 
+_AT_WORK = 256  # layouts that are kept
 _READABLE = 80
 _DIGEST = 64
 
@@ -127,6 +128,9 @@ class TaskLayout:
     """The files of one task in one state."""
 
     directory: Path
+    _attempts: dict[int, AttemptLayout] = attrs.field(
+        factory=dict, init=False, eq=False, repr=False
+    )
 
     @cached_property
     def index(self) -> Path:
@@ -135,7 +139,9 @@ class TaskLayout:
 
     def attempt(self, number: int) -> AttemptLayout:
         """The files of attempt `number`."""
-        return AttemptLayout(self.directory / attempt_name(number))
+        if number not in self._attempts:
+            self._attempts[number] = AttemptLayout(self.directory / attempt_name(number))
+        return self._attempts[number]
 
     def attempt_numbers(self) -> list[int]:
         """The attempts that have a folder; blocking."""
@@ -148,50 +154,64 @@ class RunLayout:
     """The files of one run."""
 
     directory: Path
+    _task: Callable[[str, str], TaskLayout] = attrs.field(init=False, eq=False, repr=False)
 
-    @property
+    @cached_property
     def run_info(self) -> Path:
         """Where the run came from and how it ended."""
         return self.directory / "run_info.json"
 
-    @property
+    @cached_property
     def params(self) -> Path:
         """The few parameters that metrics depend on."""
         return self.directory / "params.json"
 
-    @property
+    @cached_property
     def metrics(self) -> Path:
         """Every aggregated metric."""
         return self.directory / "metrics.json"
 
-    @property
+    @cached_property
     def summary(self) -> Path:
         """The metrics as people read them."""
         return self.directory / "summary.md"
 
-    @property
+    @cached_property
     def progress(self) -> Path:
         """The latest snapshot."""
         return self.directory / "progress.json"
 
-    @property
+    @cached_property
     def events(self) -> Path:
         """Every event, one a line."""
         return self.directory / "progress.jsonl"
 
-    @property
+    @cached_property
     def log(self) -> Path:
         """What the program said."""
         return self.directory / "run.log"
 
-    @property
+    @cached_property
     def details(self) -> Path:
         """The tasks."""
         return self.directory / "details"
 
     def task(self, task_id: str, state: State) -> TaskLayout:
         """The files of a task in `state`."""
-        return TaskLayout(self.directory.joinpath("details", state, task_folder(task_id)))
+        return self._task(task_id, state)
+
+    @_task.default
+    def _kept_tasks(self) -> Callable[[str, str], TaskLayout]:
+        # While a task is at work its files are asked for again and again.
+        return lru_cache(_AT_WORK)(partial(_task_layout, self.directory))
+
+    def reference(self, path: Path) -> str:
+        """What records say of a path in the run directory."""
+        return str(path)[self._length :]
+
+    @cached_property
+    def _length(self) -> int:
+        return len(str(self.details)) - len("details")
 
     def task_folders(self) -> Iterator[tuple[State | None, Path]]:
         """Every folder of a task with its state, by name; blocking.
@@ -210,6 +230,10 @@ class RunLayout:
     def folder(self, name: str, state: State | None) -> Path:
         """The folder of that name; without a state it is one of the older layout."""
         return self.details / name if state is None else self.details / state / name
+
+
+def _task_layout(run: Path, task_id: str, state: str) -> TaskLayout:
+    return TaskLayout(run.joinpath("details", state, task_folder(task_id)))
 
 
 def _folders(path: Path) -> list[str]:

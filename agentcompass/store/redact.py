@@ -6,12 +6,14 @@ only where it is the name of a credential; free text also by the forms that cred
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 from agentcompass.records.credentials import is_secret_name
 from agentcompass.records.spellings import MASK, SHORTEST, Spellings
+from agentcompass.store.read_back import built_in
 
 _REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _NAME = r"(?:api[_-]?key|token|secret|password|credential)[\"']?[ \t]*[:=][ \t]*[\"']?"
@@ -32,6 +34,11 @@ _FORMS = tuple(
     )
 )
 
+# As Python writes it, and orjson perhaps otherwise.
+_FLOAT = re.compile(r"-?[0-9]+(\.[0-9]+|(\.[0-9]+)?e[-+][0-9]+)")
+_ESCAPED = re.compile(r'["\\\x00-\x1f]')  # what does not stand in JSON as it is
+_HOLDERS = frozenset({dict, list, tuple})
+
 
 class Redactor:
     """Masks the known `secrets` (those of fewer than 8 characters only by name).
@@ -48,6 +55,8 @@ class Redactor:
         self._known |= {secret for secret in secrets if len(secret) >= SHORTEST}
         self._spellings = Spellings(self._known)
         self._read = lru_cache(4096)(self._read_name)  # the same few come again and again
+        self._traces = _minimal({_trace(hint) for hint in self._spellings.hints})
+        self._shortest = min(map(len, self._traces), default=sys.maxsize)
         self._encoded = [form.encode("utf-8", "surrogatepass") for form in self._spellings.all]
 
     def text(self, text: str) -> str:
@@ -62,6 +71,8 @@ class Redactor:
 
     def known(self, value: Any) -> Any:
         """A value without the known secrets; names mean nothing here."""
+        if not self._known or self._lacks_known(value):
+            return value
         return self._walk(value, by_name=False)
 
     @property
@@ -78,7 +89,22 @@ class Redactor:
 
         Empty text, None, true and false stay, and so does a whole `${NAME}`.
         """
-        return self._walk(value, by_name=True)
+        if not self._lacks_known(value):
+            return self._walk(value, by_name=True)
+        # Where only names matter, no text is looked through for secrets again.
+        return _knows_none._walk(value, by_name=True) if _has_secret_name(value) else value
+
+    def _lacks_known(self, value: Any) -> bool:
+        """Whether `value` is a structure that certainly holds no known secret.
+
+        A look at its JSON text tells in far less time than one at each of its strings.
+        """
+        if type(value) not in _HOLDERS:
+            return False
+        data = built_in(value)
+        return data is not None and (
+            len(data) < self._shortest or not any(map(data.__contains__, self._traces))
+        )
 
     def _walk(self, value: Any, *, by_name: bool) -> Any:
         kind = type(value)
@@ -99,7 +125,8 @@ class Redactor:
             name, is_secret = self._read(key) if isinstance(key, str) else (key, False)
             # A token beside its log-probability is a word that the model said.
             hide = by_name and is_secret and not (key == "token" and "logprob" in value)
-            masked = _hide(item) if hide else self._walk(item, by_name=by_name)
+            masked = self._walk(item, by_name=by_name and not hide)
+            masked = _hide(masked) if hide else masked
             same = same and masked is item and name == key
             done[_free(name, done) if name in done else name] = masked
         return value if same else done
@@ -107,6 +134,30 @@ class Redactor:
     def _read_name(self, name: str) -> tuple[str, bool]:
         """A name without the known secrets, and whether it is that of a credential."""
         return self._spellings.masked(name), is_secret_name(name)
+
+
+def _trace(hint: str) -> bytes:
+    """What certainly stands in the JSON text of all that holds `hint`, perhaps as a number."""
+    if _FLOAT.fullmatch(hint):
+        return b""
+    return max(_ESCAPED.split(hint), key=len).encode("utf-8", "surrogatepass")
+
+
+def _minimal(traces: Collection[bytes]) -> list[bytes]:
+    """Those that hold no other one: where none of these stands, none of all does."""
+    return [a for a in traces if not any(b in a for b in traces if b != a)]
+
+
+def _has_secret_name(value: Any) -> bool:
+    """Whether a name in a structure that is `built_in` is that of a credential."""
+    if type(value) is dict:
+        if any(map(is_secret_name, value)):
+            return True
+        value = value.values()
+    for item in value:  # noqa: SIM110  # a generator would take twice the time
+        if type(item) in _HOLDERS and _has_secret_name(item):
+            return True
+    return False
 
 
 def _hide(value: Any) -> Any:
@@ -137,3 +188,6 @@ def _free(name: Any, taken: Mapping[Any, Any]) -> Any:
         number += 1
         free = f"{name} ({number})"
     return free
+
+
+_knows_none = Redactor()

@@ -168,8 +168,8 @@ class TaskFiles:
         self, files: Replacements, task: TaskLayout, header: TaskHeader, numbers: Sequence[int]
     ) -> None:
         with named_errors(task.index):
-            document = published_document(header, numbers, self.redactor)
-        files.add_record(task.index, document)
+            data = dump(published_document(header, numbers, self.redactor))
+        files.add(task.index, data)
 
     def _save_result(
         self,
@@ -220,7 +220,7 @@ class TaskFiles:
         return partial(repointed, before=before, after=after)
 
     def _relative(self, path: Path) -> str:
-        return path.relative_to(self.layout.directory).as_posix()
+        return self.layout.reference(path)
 
 
 def _open_attempt(disk: Disk, task: TaskLayout, number: int) -> tuple[AttemptLayout, bool]:

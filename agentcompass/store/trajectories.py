@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-import attrs
-
 from agentcompass.records.atif import AtifAgent, atif_document
 from agentcompass.store.atomic import Replacements, named_errors
 from agentcompass.store.layout import AttemptLayout
@@ -19,8 +17,8 @@ def save_atif(
     Nothing is written where an artifact has the place: what was collected is not changed.
     """
     where = (attempt.directory.parent.name, attempt.directory.name)
-    named = attrs.evolve(agent, session_id="/".join((agent.session_id or "", *where)))
-    document = atif_document(result["trajectory"], named)
+    session = "/".join((agent.session_id or "", *where))
+    document = atif_document(result["trajectory"], agent, session_id=session)
     if document is None or is_collected(result["artifacts"], attempt.atif.name):
         return
     with named_errors(attempt.artifacts):

@@ -131,3 +131,24 @@ def test_the_records_of_an_attempt_are_never_its_artifacts(tmp_path: Path) -> No
 
     assert found == ["checkpoint.json", "result.json", "retries/0a/result.json", "retries/r.json"]
     assert RunLayout(tmp_path).task("t", "running").attempt_numbers() == [2]
+
+
+def test_a_task_at_work_has_one_layout() -> None:
+    layout = RunLayout(Path("runs/r1"))
+    first = layout.task("t1", "running")
+    for number in range(1000):
+        layout.task(f"other {number}", "running")
+
+    assert layout.task("t1", "running") == first
+    assert layout.task("t1", "running") is layout.task("t1", "running")
+    assert first.attempt(2) is first.attempt(2)
+    assert RunLayout(Path("runs/r2")).task("t1", "running") != first
+    assert layout == RunLayout(Path("runs/r1"))
+
+
+@pytest.mark.parametrize("directory", ["runs/r1", "/runs/r1", "."])
+def test_records_name_a_path_as_it_stands_below_the_run(directory: str) -> None:
+    layout = RunLayout(Path(directory))
+    artifacts = layout.task("t", "running").attempt(1).artifacts
+
+    assert layout.reference(artifacts) == f"details/running/{task_folder('t')}/attempt-1/artifacts"

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from agentcompass.store.read_back import built_in
 from agentcompass.store.redact import MASK, Redactor
 from tests import strategies
 
@@ -158,6 +159,45 @@ def test_secrets_that_are_names_or_numbers_are_masked_too() -> None:
         "b": {MASK: [MASK]},
     }
     assert redactor.known({KEY: 1, MASK: 2}) == {MASK: 1, f"{MASK} (2)": 2}
+    assert redactor.record({"token": {KEY: {"id": 1}}}) == {"token": {MASK: {"id": MASK}}}
+
+
+@pytest.mark.parametrize("number", [12345678, 1.5e100, 1.2345e-07, 1.25e-05, 12345678.5])
+def test_a_secret_that_is_a_number_is_masked_as_one(number: float) -> None:
+    """Fails when it is looked for in a text where the number is written otherwise."""
+    masker = Redactor({str(number)})
+
+    assert masker.known({"n": [number, 1]}) == {"n": [MASK, 1]}
+    assert masker.record({"n": number, "text": f"<{number}>"}) == {"n": MASK, "text": f"<{MASK}>"}
+
+
+@pytest.mark.parametrize(
+    "name", ["token", "apiKey", "token\n", 'X token "!', "toke\u0301 key-token"]
+)
+def test_a_name_is_found_at_any_depth(name: str) -> None:
+    value = {"steps": [{"a": 1}, ({"b": [{name: "short"}]}, None)]}
+
+    assert redactor.record(value)["steps"][1][0] == {"b": [{name: MASK}]}
+    assert redactor.known(value) is value
+
+
+def test_text_that_json_escapes_stands_there_as_it_is_taken_to() -> None:
+    """Fails when a character is escaped that a secret is looked for by."""
+    for number in {*range(0xD800), *range(0xE000, 0x10000)}:
+        is_escaped = built_in(chr(number)) != f'"{chr(number)}"'.encode()
+        assert not is_escaped or chr(number) in {*map(chr, range(32)), '"', "\\"}
+
+
+@given(secrets.filter(lambda text: text not in MASK), strategies.values, st.data())
+def test_a_short_look_finds_what_a_long_one_does(
+    secret: str, value: Any, data: st.DataObject
+) -> None:
+    """Fails when what a secret leaves in JSON is not what is looked for."""
+    quoted = data.draw(st.sampled_from([str, json.dumps]))(f"<{secret}>")
+    masker = Redactor({secret})
+    for structure in ([quoted, value], {"a": {quoted: value}}):
+        assert MASK in json.dumps(masker.known(structure))
+        assert MASK in json.dumps(masker.record((structure, object))[0])
 
 
 def test_without_secrets_nothing_is_copied() -> None:
