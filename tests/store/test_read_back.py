@@ -80,7 +80,7 @@ def test_a_record_is_the_mapping_of_its_fields_at_any_depth_of_records() -> None
         *(OrderedDict(a=1), {1: "a"}, {1, 2}, b"x", 2**64, "\ud800", object(), itself()),
         *(Pair(1), [Pair(1)], Named()),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_what_has_to_be_converted_or_refused_is_not(value: Any) -> None:
     """Fails when a number that is not finite becomes null, or a foreign rule is followed."""
