@@ -103,6 +103,10 @@ class Replacements:
     _written: deque[_Written] = attrs.field(factory=deque, init=False)
     _following: list[Callable[[], None]] = attrs.field(factory=list, init=False)
 
+    def __len__(self) -> int:
+        """How many files are written and not replaced yet; each is open."""
+        return len(self._written)
+
     def add(self, path: StrPath, data: bytes | Iterable[bytes]) -> None:
         """Write `data`, whole or in pieces, beside `path`; the folder has to exist.
 

@@ -17,7 +17,8 @@ from agentcompass.store.atomic import Disk, Replacements, named_errors
 T = TypeVar("T")
 Outcome = outcome.Value[Any] | outcome.Error
 
-_MOST = 16  # changes made together, each with some open files
+_MOST = 64  # changes made together
+_MOST_OPEN = 128  # files that wait together to be replaced; those of one more change may join
 
 
 @attrs.define(eq=False)
@@ -97,30 +98,46 @@ class Commits:
             self._waiting[0].turn.set()
 
     def _next_batch(self) -> list[_Change]:
-        batch: list[_Change] = []
-        while self._waiting and len(batch) < _MOST:
-            if any(self._waiting[0].task_id == change.task_id for change in batch):
-                break
-            batch.append(self._waiting.popleft())
-        return batch
+        batch: dict[str, _Change] = {}
+        while self._waiting and len(batch) < _MOST and self._waiting[0].task_id not in batch:
+            change = self._waiting.popleft()
+            batch[change.task_id] = change
+        return list(batch.values())
 
     def _make(self, batch: Sequence[_Change]) -> list[Outcome]:
         """Prepare all of them, sync all, replace all; what fails is that change's alone."""
-        files = [Replacements(self.disk) for _ in batch]
         may = outcome.capture(self.check)
-        made = [
-            may if isinstance(may, outcome.Error) else outcome.capture(self._begin, change, each)
-            for change, each in zip(batch, files, strict=True)
-        ]
-        for step in (Replacements.start_sync, Replacements.sync, Replacements.finish):
-            for number, each in enumerate(files):
-                if isinstance(made[number], outcome.Value):
-                    ended = outcome.capture(step, each)
-                    made[number] = ended if isinstance(ended, outcome.Error) else made[number]
-        for each in files:
-            each.discard()
-        return made
+        if isinstance(may, outcome.Error):
+            return [may for _ in batch]
+        changes = [_Begun(Replacements(self.disk)) for _ in batch]
+        begun, open_files = 0, 0
+        for number, (change, each) in enumerate(zip(batch, changes, strict=True), start=1):
+            each.made = outcome.capture(self._prepare, change, each.files)
+            open_files += len(each.files)
+            if open_files >= _MOST_OPEN or number == len(batch):
+                _finish(changes[begun:number])
+                begun, open_files = number, 0
+        return [each.made for each in changes]
 
-    def _begin(self, change: _Change, files: Replacements) -> Any:
+    def _prepare(self, change: _Change, files: Replacements) -> Any:
         with named_errors(self.directory):
             return change.work(files)
+
+
+@attrs.define(eq=False)
+class _Begun:
+    """A change whose files are written beside those that they replace, or that has failed."""
+
+    files: Replacements
+    made: Outcome = attrs.field(init=False)
+
+
+def _finish(begun: Sequence[_Begun]) -> None:
+    """Sync and replace what was prepared; what fails leaves nothing behind."""
+    for step in (Replacements.start_sync, Replacements.sync, Replacements.finish):
+        for each in begun:
+            if isinstance(each.made, outcome.Value):
+                ended = outcome.capture(step, each.files)
+                each.made = ended if isinstance(ended, outcome.Error) else each.made
+    for each in begun:
+        each.files.discard()

@@ -148,13 +148,13 @@ def reserve(location: RunLocation, disk: Disk) -> Path:
     raise UsageError(f"--run-id: no free id in {location.parent}; give one")
 
 
-def require_run(directory: Path) -> None:
+def require_run(run: RunLayout) -> None:
     """Refuse to go on in a run directory that is not there any more, which would make it anew.
 
     Raises `StoreError`; blocking.
     """
-    if not RunLayout(directory).run_info.exists():
-        raise StoreError(f"{directory} was moved or removed while its run went on")
+    if not run.run_info.exists():
+        raise StoreError(f"{run.directory} was moved or removed while its run went on")
 
 
 def _candidates(run_id: str | None) -> Iterator[str]:

@@ -265,4 +265,4 @@ class RunStore:
     def _require_run(self) -> None:
         if self._has_info:
             with named_errors(self.directory):
-                require_run(self.directory)
+                require_run(self.layout)

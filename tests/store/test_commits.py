@@ -3,6 +3,7 @@
 import threading
 from collections import defaultdict
 from collections.abc import Callable
+from itertools import accumulate
 from pathlib import Path
 
 import attrs
@@ -123,6 +124,32 @@ async def test_what_fails_costs_that_change_alone(tmp_path: Path, name: str) -> 
 
     assert faults == [f"{tmp_path / 'bad'}: No space left on device"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "c"]
+
+
+async def test_not_too_many_files_are_open_at_once(tmp_path: Path) -> None:
+    disk = FaultyDisk()
+    made = commits(tmp_path, disk)
+    held = Held(made)
+
+    def many(name: str) -> Callable[[Replacements], None]:
+        def work(files: Replacements) -> None:
+            for number in range(10):
+                files.add(tmp_path / f"{name}-{number}", b"")
+
+        return work
+
+    with trio.fail_after(SECONDS):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(held.first)
+            await held.has_begun()
+            for name in map(str, range(40)):
+                nursery.start_soon(made.make, name, many(name))
+            await trio.testing.wait_all_tasks_blocked()
+            held.go_on.set()
+
+    still_open = accumulate({"write": 1, "sync": 0, "rename": -1}[step] for step in disk.steps)
+    assert max(still_open) == 130  # 13 changes of 10
+    assert len(list(tmp_path.iterdir())) == 400
 
 
 async def test_a_bug_in_a_change_reaches_its_caller_alone(tmp_path: Path) -> None:
