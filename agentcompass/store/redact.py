@@ -128,7 +128,7 @@ class Redactor:
             masked = self._walk(item, by_name=by_name and not hide)
             masked = _hide(masked) if hide else masked
             same = same and masked is item and name == key
-            done[_free(name, done) if name in done else name] = masked
+            done[free_name(name, done) if name in done else name] = masked
         return value if same else done
 
     def _read_name(self, name: str) -> tuple[str, bool]:
@@ -181,8 +181,8 @@ def _each(values: list[Any] | tuple[Any, ...], change: Callable[[Any], Any]) -> 
     return changed
 
 
-def _free(name: Any, taken: Mapping[Any, Any]) -> Any:
-    """`name`, numbered where masking has made two names equal."""
+def free_name(name: Any, taken: Mapping[Any, Any]) -> Any:
+    """`name`, numbered where something else has made two names equal."""
     number, free = 1, name
     while free in taken:
         number += 1

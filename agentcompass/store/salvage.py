@@ -1,13 +1,14 @@
 """Plain values of what plug-ins leave: what JSON cannot hold is kept as its text, and told."""
 
 import reprlib
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
 from agentcompass.records.issue import Issue
-from agentcompass.store.encode import NotPlain, container, key_text, plain
-from agentcompass.store.redact import Redactor
+from agentcompass.store.encode import DEEPEST, NotPlain, container, key_text, plain
+from agentcompass.store.redact import Redactor, free_name
 
 _LONGEST = 200  # characters of a text that stands for a value
 _NAMED = 5  # places in one message
@@ -49,15 +50,22 @@ class Salvage:
         try:
             return plain(value, depth=len(above) + _ABOVE)
         except NotPlain as error:
-            if not error.path:
+            if not error.path and not self._has_equal_names(value, above):
                 return self._text(value, error.fault, path)
+            if not error.path:
+                self.faults.append(NotPlain(error.fault, ".".join(map(str, path))))
         inner, above = container(value), (*above, id(value))
         if isinstance(inner, list):
             return [self._walk(item, (*path, i), above) for i, item in enumerate(inner)]
-        return {
-            self._key(key, path): self._walk(item, (*path, key), above)
-            for key, item in inner.items()
-        }
+        done: dict[str, Any] = {}
+        for key, item in inner.items():
+            name = free_name(self._key(key, path), done)
+            done[name] = self._walk(item, (*path, key), above)
+        return done
+
+    def _has_equal_names(self, value: Any, above: tuple[int, ...]) -> bool:
+        """Whether that is what is wrong with a value: all that can be with a mapping itself."""
+        return isinstance(value, Mapping) and len(above) + _ABOVE <= DEEPEST
 
     def _key(self, key: Any, path: tuple[Any, ...]) -> str:
         try:

@@ -52,7 +52,7 @@ def deep(levels: int) -> Any:
         (object, "<class 'object'>", "meta.benchmark.odd: a value of type type"),
         ({"in": [1, 1j]}, {"in": [1, "1j"]}, "meta.benchmark.odd.in.1: a value of type complex"),
         ({("a", 1): 2}, {"('a', 1)": 2}, "meta.benchmark.odd: ('a', 1) cannot be the name"),
-        ({1: "a", "1": "b"}, "{1: 'a', '1': 'b'}", "meta.benchmark.odd: two of the names"),
+        ({1: "a", "1": "b"}, {"1": "a", "1 (2)": "b"}, "meta.benchmark.odd: two of the names"),
         pytest.param(
             10**5000, "<int>", "meta.benchmark.odd: a number of more than 4300 digits", id="huge"
         ),
@@ -70,6 +70,14 @@ def test_a_value_is_replaced_by_its_text_and_named(value: Any, text: Any, place:
     assert (issue["severity"], issue["code"]) == ("warning", "value_not_json")
     assert f"kept as text: {place}" in issue["message"]
     assert encode(record)
+
+
+@pytest.mark.parametrize("section", ["artifacts", "trajectory", "meta"])
+def test_a_whole_section_with_equal_names_stays_one(section: str) -> None:
+    record = result_document(result(**{section: {1: "a", "1": "b"}}), redactor)
+
+    assert record[section].items() >= {"1": "a", "1 (2)": "b"}.items()
+    assert f"{section}: two of the names" in record["issues"][0]["message"]
 
 
 def test_a_repr_that_fails_or_tells_too_much_is_no_danger() -> None:
