@@ -1,6 +1,7 @@
 """One reply of a model, and what it cost."""
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
 import attrs
@@ -40,15 +41,12 @@ class Spent:
 
     def changed(self, before: "Spent", after: "Spent") -> "Spent":
         """The same sums with `after` in place of `before`, which is in them."""
-        return Spent(
-            **{
-                name: getattr(self, name) + getattr(after, name) - getattr(before, name)
-                for name in _SPENT
-            }
-        )
+        sums = zip(_sums_of(self), _sums_of(after), _sums_of(before), strict=True)
+        return Spent(**{n: s + new - old for n, (s, new, old) in zip(_SPENT, sums, strict=True)})
 
 
 _SPENT = tuple(attrs.fields_dict(Spent))
+_sums_of = attrgetter(*_SPENT)
 
 
 @attrs.frozen(kw_only=True)

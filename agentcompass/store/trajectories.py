@@ -6,6 +6,7 @@ from typing import Any
 
 from agentcompass.records.atif import AtifAgent, atif_document
 from agentcompass.store.atomic import Replacements, named_errors
+from agentcompass.store.encode import dump
 from agentcompass.store.layout import AttemptLayout
 
 
@@ -14,6 +15,7 @@ def save_atif(
 ) -> None:
     """Write the trajectory of a result as it is on record, if it has a step. Blocking.
 
+    It can be made again from the result, which is what `agentcompass export` does where it must.
     Nothing is written where an artifact has the place: what was collected is not changed.
     """
     where = (attempt.directory.parent.name, attempt.directory.name)
@@ -23,7 +25,9 @@ def save_atif(
         return
     with named_errors(attempt.artifacts):
         files.disk.make_folders(attempt.artifacts)
-    files.add_record(attempt.atif, document)
+    with named_errors(attempt.atif):
+        data = dump(document)
+    files.add(attempt.atif, data, is_derived=True)
 
 
 def is_collected(artifacts: Mapping[str, Any], name: str) -> bool:
