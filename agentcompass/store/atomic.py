@@ -89,7 +89,6 @@ class _Written:
     path: StrPath
     temporary: str
     file: int
-    is_derived: bool
 
 
 @attrs.define(eq=False)
@@ -97,8 +96,7 @@ class Replacements:
     """Files that are replaced in the order in which they were added, and what follows on that.
 
     None is replaced before all are on the disk, of up to 16 at once. The first sync has the file
-    system write its journal for all of them, so that several take little longer than one. What is
-    derived from others, and can be made again, is not waited for: it may be lost with the power.
+    system write its journal for all of them, so that several take little longer than one.
     """
 
     disk: Disk
@@ -109,9 +107,7 @@ class Replacements:
         """How many files are written and not replaced yet; each is open."""
         return len(self._written)
 
-    def add(
-        self, path: StrPath, data: bytes | Iterable[bytes], *, is_derived: bool = False
-    ) -> None:
+    def add(self, path: StrPath, data: bytes | Iterable[bytes]) -> None:
         """Write `data`, whole or in pieces, beside `path`; the folder has to exist.
 
         Raises `StoreError` naming the file and the cause.
@@ -121,10 +117,9 @@ class Replacements:
             self._replace()
         with named_errors(path):
             temporary = _beside(os.fspath(path))
-            file = os.open(temporary, _NEW, 0o666)
-            self._written.append(_Written(path, temporary, file, is_derived))
+            self._written.append(_Written(path, temporary, os.open(temporary, _NEW, 0o666)))
             for block in (data,) if isinstance(data, bytes) else _blocks(data):
-                self.disk.write(file, block)
+                self.disk.write(self._written[-1].file, block)
 
     def add_record(self, path: Path, record: Any, *, sort_keys: bool = False) -> None:
         """Write a record as JSON. Raises `StoreError`, also for what JSON has no form for."""
@@ -148,15 +143,13 @@ class Replacements:
         """Have the system begin with what `sync` waits for."""
         for each in self._written:
             with suppress(OSError):
-                if not each.is_derived:
-                    self.disk.start_sync(each.file)
+                self.disk.start_sync(each.file)
 
     def sync(self) -> None:
         """Bring the new contents to the disk. Raises `StoreError` naming the file."""
         for each in self._written:
             with named_errors(each.path):
-                if not each.is_derived:
-                    self.disk.sync(each.file)
+                self.disk.sync(each.file)
 
     def finish(self) -> None:
         """Replace the files, after `sync`, and do what follows. Raises `StoreError`."""

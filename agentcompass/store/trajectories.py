@@ -15,7 +15,6 @@ def save_atif(
 ) -> None:
     """Write the trajectory of a result as it is on record, if it has a step. Blocking.
 
-    It can be made again from the result, which is what `agentcompass export` does where it must.
     Nothing is written where an artifact has the place: what was collected is not changed.
     """
     where = (attempt.directory.parent.name, attempt.directory.name)
@@ -27,7 +26,7 @@ def save_atif(
         files.disk.make_folders(attempt.artifacts)
     with named_errors(attempt.atif):
         data = dump(document)
-    files.add(attempt.atif, data, is_derived=True)
+    files.add(attempt.atif, data)
 
 
 def is_collected(artifacts: Mapping[str, Any], name: str) -> bool:

@@ -382,15 +382,6 @@ def test_a_trajectory_is_also_among_the_artifacts_in_atif_without_secrets(tmp_pa
     assert document["session_id"] == f"run/{task_folder(TASK_ID)}/attempt-1"
 
 
-def test_what_can_be_made_again_is_not_waited_for(tmp_path: Path) -> None:
-    disk = FaultyDisk(where=".json")
-    run = files(tmp_path, disk, AtifAgent(name="a", version="1"))
-    run.save_task(HEADER, {1: attrs.evolve(result(), trajectory={"steps": [STEP]})}, "")
-
-    assert [disk.steps.count(step) for step in ("write", "sync", "rename")] == [4, 3, 4]
-    assert read(tmp_path, ATIF)["steps"]
-
-
 @pytest.mark.parametrize("destination", [".", "trajectory.atif.json"])
 def test_an_artifact_in_the_place_of_the_atif_file_stays(tmp_path: Path, destination: str) -> None:
     entry = ArtifactEntry(source="/x", destination=destination)
