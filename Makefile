@@ -1,15 +1,17 @@
 # Two commands do all the set-up on a fresh machine: `make demo` and `make test`.
 PYTHON ?= python3
+# Python 3.12: that of pyenv, whose command of that name may say it is not there, or the system's.
+PYTHON_3_12 := $(firstword $(wildcard $(HOME)/.pyenv/versions/3.12.*/bin/python) python3.12)
 # Where `make peer` installs the peer (1 GB), and the Python 3.12 that it needs.
 PEER_VENV ?= $(HOME)/.cache/agentcompass-peer
-PEER_PYTHON ?= python3.12
+PEER_PYTHON ?= $(PYTHON_3_12)
 # Where `make mini` installs mini-swe-agent, the package, which mini_swe_agent is compared with.
 MINI_VENV ?= $(HOME)/.cache/agentcompass-mini
 # Where `make inspect` installs Inspect, which reads exported logs.
 INSPECT_VENV ?= $(HOME)/.cache/agentcompass-inspect
 # Where `make harbor` installs Harbor, whose models check exported trajectories, and its Python.
 HARBOR_VENV ?= $(HOME)/.cache/agentcompass-harbor
-HARBOR_PYTHON ?= python3.12
+HARBOR_PYTHON ?= $(PYTHON_3_12)
 # Where `make programs` installs Claude Code and Codex from npm.
 PROGRAMS ?= $(HOME)/.cache/agentcompass-programs
 # Where `make swebench` installs the package swebench in two versions (1 GB), and the public rows.
