@@ -74,6 +74,8 @@ class Connection:
 
     def stale(self) -> bool:
         """Whether the server closed the idle connection, or said what nobody asked for."""
+        if isinstance(self.stream, trio.SSLStream) and _has_undeciphered(self.stream):
+            return True
         poll = select.poll()
         poll.register(self.socket.socket.fileno(), select.POLLIN)
         return bool(poll.poll(0))
@@ -81,6 +83,11 @@ class Connection:
     async def close(self) -> None:
         """Close at once, without a farewell; safe while a cancellation is under way."""
         await trio.aclose_forcefully(self.stream)
+
+
+def _has_undeciphered(stream: "trio.SSLStream[trio.SocketStream]") -> bool:
+    """Whether more was received together with the last answer: no socket tells of that."""
+    return stream._incoming.pending > 0  # noqa: SLF001
 
 
 async def connect(host: str, port: int, tls: ssl.SSLContext | None) -> Connection:

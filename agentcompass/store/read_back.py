@@ -33,7 +33,10 @@ def read_back(value: Any, deepest: int) -> Any:
 
     None for others: those that are to be converted or refused, and those of `deepest` levels.
     """
-    opened = _opened(value)
+    try:
+        opened = _opened(value)
+    except RecursionError:  # it holds itself, or is far too deep
+        return None
     data = built_in(opened, indent=True) if type(opened) in (dict, list) else None
     if data is None or deepest < 1 or b"\n" + b"  " * deepest in data:
         return None

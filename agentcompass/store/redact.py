@@ -38,6 +38,7 @@ _FORMS = tuple(
 _FLOAT = re.compile(r"-?[0-9]+(\.[0-9]+|(\.[0-9]+)?e[-+][0-9]+)")
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')  # what does not stand in JSON as it is
 _HOLDERS = frozenset({dict, list, tuple})
+_MANY = 1000  # traces; to compare each of more with each takes longer than it saves
 
 
 class Redactor:
@@ -145,6 +146,8 @@ def _trace(hint: str) -> bytes:
 
 def _minimal(traces: Collection[bytes]) -> list[bytes]:
     """Those that hold no other one: where none of these stands, none of all does."""
+    if len(traces) > _MANY:
+        return list(traces)
     return [a for a in traces if not any(b in a for b in traces if b != a)]
 
 

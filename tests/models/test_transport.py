@@ -272,6 +272,34 @@ async def test_tls_is_spoken_with_a_server_that_the_system_trusts(
     assert server.opened == 1
 
 
+async def surplus_in_one_packet(exchange: Exchange) -> None:
+    """Answer twice, in two records of TLS that are received as one."""
+    stream = exchange.stream
+    assert isinstance(stream, trio.SSLStream)
+    for word in (b"1", b"2"):
+        stream._ssl_object.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n" + word)
+    await stream.transport_stream.send_all(stream._outgoing.read())
+    exchange.frame.send(h11.Response(status_code=200, headers=[("Content-Length", "0")]))
+    exchange.frame.send(h11.EndOfMessage())
+
+
+async def test_what_came_with_an_answer_over_tls_is_no_answer_to_the_next_request(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Fails where only the socket is asked for it: it is deciphered by and by."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.maximum_version = ssl.TLSVersion.TLSv1_2  # trio holds back the tickets of a later one
+    tls.load_cert_chain(certificate)
+    transport = PooledTransport(1)
+    async with serve(surplus_in_one_packet, answer({"n": 3}), tls=tls) as server:
+        assert (await post(transport, server.url)).text == "1"
+        assert (await post(transport, server.url)).json() == {"n": 3}
+        await transport.aclose()
+
+    assert server.opened == 2
+
+
 async def test_a_certificate_that_nobody_vouches_for_is_refused_with_the_reason(certificate: Path):
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(certificate)

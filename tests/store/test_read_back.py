@@ -103,6 +103,13 @@ def test_what_is_nested_too_deep_is_not() -> None:
     assert built_in(deep(300)) is None
 
 
+def test_lists_without_an_end_are_not_nor_in_a_record() -> None:
+    """Fails where only what stands in a dictionary may hold itself or go on for ever."""
+    for value in (itself(), deep(5000)):
+        copies = [read_back(value, 100), read_back(Pair(value), 100)]
+        assert copies == [None, None]
+
+
 @pytest.mark.parametrize("value", [None, "text", 1, object()])
 def test_only_structures_are(value: Any) -> None:
     assert read_back(value, 100) is None
