@@ -25,12 +25,11 @@ def link_artifacts(source: str, target: str) -> None:
     Each file is linked, or copied where the file system cannot. Raises `SourceFault`, and any other
     `StoreError` where nothing can be written.
     """
-    mode = _mode(source)
-    if not stat.S_ISDIR(mode):
-        return
     try:
-        with AsOwner() as owner:
-            _link_tree(source, target, mode, owner)
+        mode = _mode(source)
+        if stat.S_ISDIR(mode):
+            with AsOwner() as owner:
+                _link_tree(source, target, mode, owner)
     except OSError as error:
         fault = StoreError if error.errno in _FULL else SourceFault
         raise fault(f"{source}: {error.strerror or error}") from error
@@ -39,23 +38,28 @@ def link_artifacts(source: str, target: str) -> None:
 def _mode(path: str) -> int:
     try:
         return os.lstat(path).st_mode
-    except OSError:
+    except FileNotFoundError:
         return 0
 
 
 def _link_tree(source: str, target: str, mode: int, owner: AsOwner) -> None:
-    if not os.access(source, os.R_OK | os.X_OK, effective_ids=True):
-        owner.lend(Path(source))
-    os.mkdir(target)  # noqa: PTH102  # text, since there may be many
-    with os.scandir(source) as entries:
-        for entry in entries:
-            there = f"{target}/{entry.name}"
-            if entry.is_dir(follow_symlinks=False):
-                inner = entry.stat(follow_symlinks=False).st_mode
-                _link_tree(entry.path, there, inner, owner)
-            elif entry.is_symlink() or entry.is_file():
-                _link_or_copy(entry.path, there)
-    os.chmod(target, stat.S_IMODE(mode))  # noqa: PTH101  # the same
+    """No recursion: an agent may leave more folders in each other than there can be calls."""
+    waiting, made = [(source, target, mode)], []
+    while waiting:
+        here, there, mode = waiting.pop()
+        if not os.access(here, os.R_OK | os.X_OK, effective_ids=True):
+            owner.lend(Path(here))
+        os.mkdir(there)  # noqa: PTH102  # text, since there may be many
+        made.append((there, mode))
+        with os.scandir(here) as entries:
+            for entry in entries:
+                name = f"{there}/{entry.name}"
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append((entry.path, name, entry.stat(follow_symlinks=False).st_mode))
+                elif entry.is_symlink() or entry.is_file():
+                    _link_or_copy(entry.path, name)
+    for there, mode in reversed(made):  # last, since a folder may be read-only
+        os.chmod(there, stat.S_IMODE(mode))  # noqa: PTH101  # the same
 
 
 def _link_or_copy(source: str, target: str) -> None:

@@ -79,6 +79,8 @@ class Disk:
 
     def link(self, source: StrPath, target: StrPath) -> None:
         """Give a file a second name, which must not exist; its content is as durable as it was."""
+        if os.path.islink(source):  # noqa: PTH114  # whose second name would lead elsewhere
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         os.link(source, target)
 
 
@@ -106,6 +108,11 @@ class Replacements:
     def __len__(self) -> int:
         """How many files are written and not replaced yet; each is open."""
         return len(self._written)
+
+    @property
+    def newest(self) -> int:
+        """The number of the file that was opened last, of those still open; -1 where none is."""
+        return self._written[-1].file if self._written else -1
 
     def add(self, path: StrPath, data: bytes | Iterable[bytes]) -> None:
         """Write `data`, whole or in pieces, beside `path`; the folder has to exist.
@@ -160,7 +167,8 @@ class Replacements:
     def discard(self) -> None:
         """Remove what was not replaced."""
         for each in self._written:
-            os.close(each.file)
+            with suppress(OSError):
+                os.close(each.file)
             with suppress(OSError):
                 os.unlink(each.temporary)  # noqa: PTH108  # a string already
         self._written.clear()

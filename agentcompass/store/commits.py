@@ -3,6 +3,8 @@
 A visit to a thread and a journal of the file system then serve many of them.
 """
 
+import resource
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,20 +21,20 @@ Outcome = outcome.Value[Any] | outcome.Error
 
 _MOST = 64  # changes made together
 _MOST_OPEN = 128  # files that wait together to be replaced; those of one more change may join
+_ROOM = 8  # of the files that the process may have open, one in so many is left to others
 
 
 @attrs.define(eq=False)
 class _Change:
     """What is to be done to the files of a task, and what became of it.
 
-    `turn` is set once it has been made, or when its own caller is the one to make the next ones.
+    Its `caller` is woken once it has been made, or to make the next ones.
     """
 
     task_id: str
     work: Callable[[Replacements], Any]
-    turn: trio.Event = attrs.field(factory=trio.Event)
+    caller: trio.lowlevel.Task = attrs.field(factory=trio.lowlevel.current_task)
     made: Outcome | None = None
-    is_withdrawn: bool = False
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -52,50 +54,49 @@ class Commits:
     async def make(self, task_id: str, work: Callable[[Replacements], T]) -> T:
         """What `work` returns, once what it adds to its files is durable and in its place.
 
-        Raises `StoreError`. A change that has begun is made, also where its caller is cancelled.
+        Raises `StoreError`. What has begun is not cancelled: it is waited for, as a thread is.
         """
         change = _Change(task_id, work)
         self._waiting.append(change)
-        leads = not self._is_led
-        try:
-            if not leads:
-                await change.turn.wait()
-                leads = change.made is None
-            if leads:
-                await self._lead()
-        except trio.Cancelled:
-            self._withdraw(change, led=leads)
-            raise
+        if self._is_led:
+            await self._wait(change)
+        if change.made is None:
+            await self._lead(change)
         assert change.made is not None, "it is made by whoever leads"
         made: T = change.made.unwrap()
         return made
 
-    async def _lead(self) -> None:
+    async def _wait(self, change: _Change) -> None:
+        """Sleep until it is made, or its caller is to lead; cancelled only until it is begun."""
+
+        def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
+            if change not in self._waiting:
+                return trio.lowlevel.Abort.FAILED
+            self._waiting.remove(change)
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        await trio.lowlevel.wait_task_rescheduled(abort)
+
+    async def _lead(self, own: _Change) -> None:
         """Make the first changes that wait, and let the next one lead."""
         self._is_led = True
         batch = self._next_batch()
         try:
             ended = await trio.to_thread.run_sync(self._make, batch, limiter=self.limiter)
-        except trio.Cancelled:  # which only strikes before the thread has begun
-            self._waiting.extendleft(each for each in reversed(batch) if not each.is_withdrawn)
+        except BaseException:  # before it has begun: cancelled, or there can be no more threads
+            self._waiting.extendleft(each for each in reversed(batch) if each is not own)
+            self._pass_on()
             raise
         for change, made in zip(batch, ended, strict=True):
             change.made = made
-            change.turn.set()
+            if change is not own:
+                trio.lowlevel.reschedule(change.caller)
         self._pass_on()
-
-    def _withdraw(self, change: _Change, *, led: bool) -> None:
-        """Forget a change, unless it is being made; if it was to lead, another one does."""
-        change.is_withdrawn = True
-        if change in self._waiting:
-            self._waiting.remove(change)
-        if led or (change.turn.is_set() and change.made is None):
-            self._pass_on()
 
     def _pass_on(self) -> None:
         self._is_led = bool(self._waiting)
         if self._waiting:
-            self._waiting[0].turn.set()
+            trio.lowlevel.reschedule(self._waiting[0].caller)
 
     def _next_batch(self) -> list[_Change]:
         batch: dict[str, _Change] = {}
@@ -110,11 +111,12 @@ class Commits:
         if isinstance(may, outcome.Error):
             return [may for _ in batch]
         changes = [_Begun(Replacements(self.disk)) for _ in batch]
-        begun, open_files = 0, 0
+        begun, open_files, last_file = 0, 0, _last_file()
         for number, (change, each) in enumerate(zip(batch, changes, strict=True), start=1):
             each.made = outcome.capture(self._prepare, change, each.files)
             open_files += len(each.files)
-            if open_files >= _MOST_OPEN or number == len(batch):
+            is_full = open_files >= _MOST_OPEN or each.files.newest >= last_file
+            if is_full or number == len(batch):
                 _finish(changes[begun:number])
                 begun, open_files = number, 0
         return [each.made for each in changes]
@@ -130,6 +132,12 @@ class _Begun:
 
     files: Replacements
     made: Outcome = attrs.field(init=False)
+
+
+def _last_file() -> int:
+    """The number of an open file from which on no more should be; all below it are taken then."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if limit == resource.RLIM_INFINITY else limit - limit // _ROOM
 
 
 def _finish(begun: Sequence[_Begun]) -> None:

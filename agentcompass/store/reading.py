@@ -3,6 +3,7 @@
 One task that cannot be read costs only itself: it is named, and the others are read.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -35,6 +36,7 @@ EARLIER_RUN_INFO_SCHEMA = "agentcompass.run_info.v2"
 EARLIER_TASK_SCHEMA = "agentcompass.task.v2"
 
 _RESULT_FIELDS = frozenset(field.name for field in attrs.fields(AttemptResult))
+_NUMBER = re.compile(r"\d{1,18}")  # more digits are no number of an attempt, or none that is read
 _SHARED_FIELDS = frozenset(field.name for field in attrs.fields(TaskHeader)) - {"task_id"}
 
 
@@ -183,8 +185,8 @@ def _checked(record: Any, path: Path | str, *known: str) -> dict[str, Any]:
 def _numbers(index: TaskIndex, source: str) -> list[int]:
     numbers = []
     for text, name in index.attempts.items():
-        if not text.isdecimal() or name != attempt_name(int(text)):
-            raise RecordCorrupt(f"{source}: attempts.{text}: {name!r} is not its folder")
+        if not _NUMBER.fullmatch(text) or name != attempt_name(int(text)):
+            raise RecordCorrupt(f"{source}: attempts.{text:.40}: {name!r:.80} is not its folder")
         numbers.append(int(text))
     return sorted(numbers)
 

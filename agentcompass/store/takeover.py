@@ -79,21 +79,35 @@ class TaskTakeover:
         self, files: Replacements, header: TaskHeader, found: Mapping[int, Stored]
     ) -> ReusedTask | None:
         """Copy all of a task but for its index; None where nothing can be copied."""
-        if not found:
-            return None
-        task = reused_task(header, found, self.judge)
+        opened: set[int] = set()
+        while found:
+            task = reused_task(header, found, self.judge)
+            faulty = self._open_attempts(task, found, opened)
+            if faulty is None:
+                for number in task.numbers:
+                    self._add_records(files, task, number, found[number])
+                return task
+            found = _without(found, faulty)
+        return None
+
+    def _open_attempts(
+        self, task: ReusedTask, found: Mapping[int, Stored], opened: set[int]
+    ) -> int | None:
+        """Make what is missing of its folders; the first attempt of which that is not possible."""
         work = self._folder(task, "running")
         self._make_folder(work)
         for number in task.numbers:
+            target = f"{work}/{attempt_name(number)}"
             try:
-                self._open_attempt(found[number].folder, f"{work}/{attempt_name(number)}")
+                if number not in opened:
+                    self._open_attempt(found[number].folder, target)
+                    opened.add(number)
             except SourceFault as error:
-                log.warning("task %s attempt %d is not reused: %s", header.task_id, number, error)
-                shutil.rmtree(work, ignore_errors=True)
-                return self._copy(files, header, _without(found, number))
-        for number in task.numbers:
-            self._add_records(files, task, number, found[number])
-        return task
+                name = f"task {task.header.task_id} attempt {number}"
+                log.warning("%s is not reused: %s", name, error)
+                shutil.rmtree(target, ignore_errors=True)
+                return number
+        return None
 
     def _folder(self, task: ReusedTask, state: State) -> str:
         return f"{self.layout.directory}/{task.place(state)}"
@@ -114,7 +128,7 @@ class TaskTakeover:
         target = f"{self._folder(task, 'running')}/{name}"
         moves = (stored.place, f"{task.place(task.state)}/{name}")
         self._add_exchanges(files, stored, target)
-        checkpoint = self._masked(repointed(_checkpoint(stored), *moves))
+        checkpoint = self._checkpoint(stored, moves)
         self._add(files, checkpoint, _earlier(stored, CHECKPOINT), f"{target}/{CHECKPOINT}")
         if number in task.kept and stored.record is not None:
             data = dump(_with_history(stored.record, stored, task.kept[number].metrics))
@@ -160,6 +174,16 @@ class TaskTakeover:
                 self.disk.make_folders(final.rpartition("/")[0])
                 self.disk.rename(work, final)
 
+    def _checkpoint(self, stored: Stored, moves: tuple[str, str]) -> bytes:
+        """What of its checkpoint a later run can use; an empty one where it cannot be read."""
+        was = stored.files.get(CHECKPOINT)
+        try:
+            if was is not None:
+                return self._masked(repointed(without_scheduler(was), *moves))
+        except StoreError as error:
+            log.warning("not taken over: %s: %s", stored.folder, error)
+        return encode(checkpoint_document())
+
     def _masked(self, data: bytes) -> bytes:
         """A record without what has become known to be secret since it was written."""
         if not self.redactor.known_in(data):
@@ -173,17 +197,6 @@ def _earlier(stored: Stored, name: str) -> Earlier:
 
 def _without(found: Mapping[int, Stored], number: int) -> dict[int, Stored]:
     return {other: stored for other, stored in found.items() if other != number}
-
-
-def _checkpoint(stored: Stored) -> bytes:
-    """What of its checkpoint a later run can use; an empty one where it cannot be read."""
-    was = stored.files.get(CHECKPOINT)
-    try:
-        if was is not None:
-            return without_scheduler(was)
-    except StoreError as error:
-        log.warning("not taken over: %s: %s", stored.folder, error)
-    return encode(checkpoint_document())
 
 
 def _with_history(

@@ -1,8 +1,11 @@
 """Changes made together: what gathers, what fails alone, and what becomes of the cancelled."""
 
+import os
+import resource
 import threading
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
 
@@ -54,7 +57,7 @@ class Held:
             trio.from_thread.run_sync(self.begun.set)
             assert self.go_on.wait(SECONDS)
 
-        await self.commits.make("first", work)
+        await self.commits.make(str(id(self)), work)
 
     async def has_begun(self) -> None:
         """Return once that one is being made, and the others have come after it."""
@@ -152,6 +155,75 @@ async def test_not_too_many_files_are_open_at_once(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 400
 
 
+@contextmanager
+def nearly_all_open() -> Iterator[None]:
+    """Leave few of the files that the process may have open."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = [os.open(os.devnull, os.O_RDONLY) for _ in range(100)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(taken) + 10, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        for file in taken:
+            os.close(file)
+
+
+async def test_few_files_wait_where_nearly_all_are_open(tmp_path: Path) -> None:
+    """Fails when the store takes the last ones, and there are none for what others open."""
+    disk = FaultyDisk()
+    made = commits(tmp_path, disk)
+    held = Held(made)
+    with trio.fail_after(SECONDS):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(held.first)
+            await held.has_begun()
+            for name in map(str, range(20)):
+                nursery.start_soon(made.make, name, writing(tmp_path / name))
+            await trio.testing.wait_all_tasks_blocked()
+            with nearly_all_open():
+                held.go_on.set()
+                await made.make("last", writing(tmp_path / "last"))
+
+    assert disk.steps == ["write", "sync", "rename"] * 21
+
+
+class RefusesOnce:
+    """A limiter of threads, the first of which cannot be started."""
+
+    is_refused = False
+
+    async def acquire_on_behalf_of(self, borrower: object) -> None:
+        await trio.lowlevel.checkpoint()
+        if not self.is_refused:
+            self.is_refused = True
+            raise RuntimeError("can't start new thread")
+
+    def release_on_behalf_of(self, borrower: object) -> None: ...
+
+
+async def test_where_no_thread_can_be_started_the_others_are_made_all_the_same(
+    tmp_path: Path,
+) -> None:
+    """Fails when they wait for one that could not begin."""
+    made, faults = commits(tmp_path), []
+    made.limiter = RefusesOnce()  # type: ignore[assignment]
+
+    async def change(name: str) -> None:
+        try:
+            await made.make(name, writing(tmp_path / name))
+        except RuntimeError as error:
+            faults.append(str(error))
+
+    with trio.fail_after(SECONDS):
+        async with trio.open_nursery() as nursery:
+            for name in "abc":
+                nursery.start_soon(change, name)
+
+    assert faults == ["can't start new thread"]
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 async def test_a_bug_in_a_change_reaches_its_caller_alone(tmp_path: Path) -> None:
     made = commits(tmp_path)
 
@@ -194,6 +266,33 @@ async def test_a_change_that_waits_can_be_cancelled_and_one_that_is_being_made_c
     await made.make("c", writing(tmp_path / "c"))
 
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
+
+
+async def test_a_change_is_waited_for_once_it_is_begun_by_somebody_else(tmp_path: Path) -> None:
+    """Fails where a result is said not to be saved although it is there in the end."""
+    made = commits(tmp_path)
+    held, second, saved = Held(made), Held(made), []
+
+    async def change() -> None:
+        with trio.move_on_after(0.01) as scope:
+            saved.append(await made.make("a", writing(tmp_path / "a")))
+        assert not scope.cancelled_caught
+
+    with trio.fail_after(SECONDS):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(held.first)
+            await held.has_begun()
+            nursery.start_soon(second.first)
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.start_soon(change)
+            await trio.testing.wait_all_tasks_blocked()
+            held.go_on.set()
+            await second.has_begun()
+            await trio.sleep(0.05)
+            assert saved == []
+            second.go_on.set()
+
+    assert saved == ["a"]
 
 
 @given(

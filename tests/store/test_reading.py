@@ -130,6 +130,7 @@ DAMAGE: dict[str, tuple[str, dict[str, Any] | bytes, str]] = {
     "future schema": ("../task.json", {"schema_version": "agentcompass.task.v9"}, "task.v9"),
     "other folder": ("../task.json", {"attempts": {"1": "../../x"}}, "is not its folder"),
     "odd number": ("../task.json", {"attempts": {"one": "attempt-1"}}, "is not its folder"),
+    "odd digits": ("../task.json", {"attempts": {"9" * 5000: "attempt-1"}}, "is not its folder"),
     "bad plan": ("../task.json", {"attempt_plan": {"k": 0, "strategy": "avg"}}, "attempt_plan"),
     "torn result": ("result.json", b'{"status": ', "not readable as JSON"),
     "unknown field": ("result.json", {"verdict": 1}, "missing or unknown: verdict"),

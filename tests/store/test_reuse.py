@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -370,6 +371,19 @@ def test_records_in_which_nothing_changes_are_linked(runs: Runs) -> None:
     assert [path.stat().st_nlink for path in records] == [2, 2, 1]
 
 
+def test_a_record_that_is_a_symbolic_link_is_copied(runs: Runs) -> None:
+    """Fails when the new run gets the link, which leads nowhere in it."""
+    files = runs.make("old")
+    save(files)
+    task = files.layout.task("t", "normal")
+    for path in (task.index, task.attempt(1).checkpoint):
+        path.rename(path.with_name("elsewhere"))
+        path.symlink_to("elsewhere")
+    _, new = take(runs, TaskHeader(task_id="t"))
+    assert only_task(new).is_published
+    assert read_checkpoint(new.task("t", "normal").attempt(1)) is not None
+
+
 def test_a_result_that_was_reused_before_is_linked(runs: Runs) -> None:
     save(runs.make("old"))
     source = runs.find("t")
@@ -499,6 +513,51 @@ def test_an_attempt_that_cannot_be_copied_is_not_taken_over(
     assert (list(taken.kept), taken.resumable, taken.published) == ([1], frozenset(), False)
     assert list(only_task(new).attempts) == [1]
     assert "task t attempt 2 is not reused" in caplog.text
+
+
+def test_an_attempt_that_cannot_be_copied_costs_no_other_one() -> None:
+    """Fails when the copies of the others are to be made anew: some cannot be removed."""
+    with ordinary_user() as folder:
+        runs, asked = Runs(folder / "results"), request(execution=attempts(2))
+        files = runs.make("alive", asked)
+        header = TaskHeader(task_id="t", attempt_plan=AttemptPlan(k=2))
+        for number in header.attempt_plan.numbers:
+            files.save_attempt(header, number, result())
+        first, second = (files.layout.task("t", "running").attempt(n).artifacts for n in (1, 2))
+        (first / "fixed").mkdir(parents=True)
+        (first / "fixed/file").write_bytes(b"1")
+        (first / "fixed").chmod(0o555)
+        names = ["d" * 200] * ((4080 - len(str(second))) // 201)
+        second.joinpath(*names).mkdir(parents=True)
+        new = runs.make("n" * 240, asked).layout  # too long for the paths of the second's artifacts
+        taken = take_from(runs.find(asked=asked), new, header)["t"]
+        assert list(taken.kept) == list(only_task(new).attempts) == [1]
+
+
+def test_artifacts_in_any_number_of_folders_in_each_other_are_linked(runs: Runs) -> None:
+    files = runs.make("old")
+    files.save_task(TaskHeader(task_id="t"), {1: with_artifacts(files)}, "")
+    names = "/".join(["d"] * 1200)
+    artifacts = files.layout.task("t", "normal").attempt(1).artifacts
+    subprocess.run(["mkdir", "-p", names], cwd=artifacts, check=True)
+    source = runs.find("t")
+    new = runs.make("new").layout
+    try:
+        assert take_from(source, new, TaskHeader(task_id="t"))["t"].published
+        assert (new.task("t", "normal").attempt(1).artifacts / names).is_dir()
+    finally:
+        subprocess.run(["rm", "-r", artifacts / "d", runs.folder], check=True)  # pytest could not
+
+
+def test_a_damaged_checkpoint_with_a_secret_costs_itself_alone(runs: Runs) -> None:
+    files = runs.make("old")
+    save(files)
+    files.layout.task("t", "normal").attempt(1).checkpoint.write_text('{"a": "hunter2-hunter2')
+    source = runs.find("t")
+    new = runs.make("new").layout
+    redactor = Redactor({"hunter2-hunter2"})
+    assert take_from(source, new, TaskHeader(task_id="t"), redactor=redactor)["t"].published
+    assert b"hunter2" not in new.task("t", "normal").attempt(1).checkpoint.read_bytes()
 
 
 @pytest.mark.parametrize("text", ['{\n  "scheduler": {', '[\n  "scheduler": 1\n]'])
