@@ -2,20 +2,31 @@
 
 import os
 import traceback
+from functools import cache
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from agentcompass.cli.output import tell
-from agentcompass.store.redact import Redactor
 
-REDACTOR = Redactor()  # knows what a command has learned to be secret
+if TYPE_CHECKING:
+    from agentcompass.store.redact import Redactor
 
 
-def masker() -> Redactor:
+def masker() -> "Redactor":
     """The redactor of this process, which knows the secrets of its environment in any case."""
     from agentcompass.config.secrets import known_in
 
-    REDACTOR.learn(known_in(dict(os.environ)))
-    return REDACTOR
+    redactor = process_redactor()
+    redactor.learn(known_in(dict(os.environ)))
+    return redactor
+
+
+@cache
+def process_redactor() -> "Redactor":
+    """Knows what a command has learned to be secret."""
+    from agentcompass.store.redact import Redactor  # help and version have no secrets
+
+    return Redactor()
 
 
 def report_bug(

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import attrs
 
-from agentcompass.cli.bugs import REDACTOR
+from agentcompass.cli.bugs import process_redactor
 from agentcompass.cli.garbage import keep_loaded, seldom_collected
 from agentcompass.cli.outcomes import show_outcomes
 from agentcompass.cli.signals import Signalled, run_under_signals
@@ -54,12 +54,12 @@ class _Ending:
 
 async def conduct(resolved: Orchestration, orchestrate: Orchestrate) -> None:
     """Run the requests and write their results; raises what decides about the exit code."""
-    REDACTOR.learn(known_in(dict(os.environ)))
+    process_redactor().learn(known_in(dict(os.environ)))
     ending, options = _Ending(), resolved.runtime
     try:
         with seldom_collected():
             async with terminal(options.progress, sys.stderr, requests=resolved.names) as display:
-                with console_logging(display.say, options.log_level, REDACTOR):
+                with console_logging(display.say, options.log_level, process_redactor()):
                     signalled = await _run(resolved, orchestrate, ending, display)
     finally:
         outcomes = sorted(ending.outcomes, key=lambda outcome: resolved.names.index(outcome.name))
@@ -80,7 +80,7 @@ async def _run(
                 reporters=[display] if display.shows_progress else [],
                 ended=[display.ended, ending.outcomes.append],
                 on_open=ending.opened,
-                redactor=REDACTOR,
+                redactor=process_redactor(),
             )
         except AgentCompassError as error:
             ending.error = error

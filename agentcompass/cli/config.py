@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 from agentcompass.cli.list import KINDS
 from agentcompass.cli.output import emit
 from agentcompass.registry import Kind
-from agentcompass.store.redact import Redactor
 
 # A longer default, such as a template, is shown as the text that it is.
 LONGEST_IN_LINE = 40
@@ -56,6 +55,8 @@ async def show(
         "environment": env,
     }
     found = effective_configuration(files, ids, cwd=Path.cwd(), environ=os.environ)
+    from agentcompass.store.redact import Redactor
+
     shown = Redactor(found.secrets).record(found.tree)
     emit(_shown(shown, found.origins if origins else None, format))
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from agentcompass.cli.bugs import REDACTOR
+from agentcompass.cli.bugs import process_redactor
 from agentcompass.cli.garbage import keep_loaded, seldom_collected
 from agentcompass.cli.output import tell
 from agentcompass.cli.result import fatal_issues, show_result
@@ -58,11 +58,11 @@ class _Ending:
 
 async def measure(resolved: Resolved, evaluate: Evaluate) -> None:
     """Run the request and write its result; raises what decides about the exit code."""
-    REDACTOR.learn(known_secrets(resolved.request, os.environ))
+    process_redactor().learn(known_secrets(resolved.request, os.environ))
     ending = _Ending()
     with seldom_collected():
         async with terminal(resolved.options.progress, sys.stderr) as display:
-            with console_logging(display.say, resolved.options.log_level, REDACTOR):
+            with console_logging(display.say, resolved.options.log_level, process_redactor()):
                 signalled = await _run(resolved, evaluate, ending, display)
     _conclude(ending, signalled)
 
@@ -77,7 +77,7 @@ async def _run(
                 resolved.options,
                 reporters=[display] if display.shows_progress else [],
                 on_open=ending.opened,
-                redactor=REDACTOR,
+                redactor=process_redactor(),
             )
         except AgentCompassError as error:
             ending.error = error
@@ -97,7 +97,7 @@ def _conclude(ending: _Ending, signalled: Signalled) -> None:
         show_result(result, ending.directory)
     if error is not None and ending.directory is not None:
         for line in fatal_issues(ending.directory):
-            tell(REDACTOR.text(line))
+            tell(process_redactor().text(line))
     if error is not None:
         raise error
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from agentcompass.cli.bugs import REDACTOR
+from agentcompass.cli.bugs import process_redactor
 from agentcompass.cli.output import emit, emit_table, tell
 from agentcompass.cli.result import HEADERS, fatal_issues, series_row
 from agentcompass.progress.text import visible
@@ -17,7 +17,7 @@ def show_outcomes(outcomes: Sequence[RequestOutcome]) -> None:
         if "output_dir" in outcome.paths:
             emit(visible(f"{outcome.name}: {outcome.paths['output_dir']}"))
     for line in (line for each in outcomes for line in _faults(each)):
-        tell(REDACTOR.text(visible(line)))
+        tell(process_redactor().text(visible(line)))
 
 
 def _rows(outcome: RequestOutcome) -> Iterator[tuple[str, ...]]:
