@@ -48,6 +48,7 @@ async def show(
     by id, those ids, with their defaults.
     """
     from agentcompass.config.show import effective_configuration
+    from agentcompass.store.redact import Redactor
 
     ids: dict[Kind, tuple[str, ...]] = {
         "benchmark": benchmark,
@@ -55,8 +56,6 @@ async def show(
         "environment": env,
     }
     found = effective_configuration(files, ids, cwd=Path.cwd(), environ=os.environ)
-    from agentcompass.store.redact import Redactor
-
     shown = Redactor(found.secrets).record(found.tree)
     emit(_shown(shown, found.origins if origins else None, format))
 
