@@ -136,9 +136,9 @@ MUTATIONS = (
     ),
     Mutation(
         "test_stopped_anywhere_and_reused_a_run_ends_as_if_it_had_not_been_stopped",
-        "store/takeover.py",
-        'stored.verdict == "keep"\n        }',
-        'stored.verdict != "keep"\n        }',
+        "store/reuse_plan.py",
+        'stored.verdict == "keep"\n    }',
+        'stored.verdict != "keep"\n    }',
         tests="tests/engine/test_resume.py",
     ),
     Mutation(
