@@ -197,6 +197,19 @@ def _process() -> str:
     return f"{secrets.token_hex(8)}-"
 
 
+def move_folder(disk: Disk, source: StrPath, target: StrPath) -> None:
+    """Rename a folder, making those above `target` where they are missing.
+
+    Raises `StoreError` naming the target.
+    """
+    with named_errors(target):
+        try:
+            disk.rename(source, target)
+        except FileNotFoundError:
+            disk.make_folders(os.path.dirname(target))  # noqa: PTH120
+            disk.rename(source, target)
+
+
 @contextmanager
 def replacing(disk: Disk) -> Iterator[Replacements]:
     """Files to be replaced at the end of the body; those that are not are removed."""

@@ -17,7 +17,14 @@ from agentcompass.errors import StoreError
 from agentcompass.records.attempt import TaskHeader, attempt_name
 from agentcompass.records.reuse import TakenOver
 from agentcompass.store.artifact_links import SourceFault, link_artifacts
-from agentcompass.store.atomic import Disk, Replacements, named_errors, read_if_there, replacing
+from agentcompass.store.atomic import (
+    Disk,
+    Replacements,
+    move_folder,
+    named_errors,
+    read_if_there,
+    replacing,
+)
 from agentcompass.store.documents import (
     checkpoint_document,
     index_document,
@@ -72,7 +79,8 @@ class TaskTakeover:
                 self._add_index(files, task)
         for task in copied:
             if task.is_done:
-                self._publish(task)
+                work, final = self._folder(task, "running"), self._folder(task, task.state)
+                move_folder(self.disk, work, final)
             taken[task.header.task_id] = task.taken
 
     def _copy(
@@ -164,15 +172,6 @@ class TaskTakeover:
             )
             data = dump(index)
         self._add(files, data, task.index, path)
-
-    def _publish(self, task: ReusedTask) -> None:
-        work, final = self._folder(task, "running"), self._folder(task, task.state)
-        with named_errors(final):
-            try:
-                self.disk.rename(work, final)
-            except FileNotFoundError:  # the first task in this state
-                self.disk.make_folders(final.rpartition("/")[0])
-                self.disk.rename(work, final)
 
     def _checkpoint(self, stored: Stored, moves: tuple[str, str]) -> bytes:
         """What of its checkpoint a later run can use; an empty one where it cannot be read."""

@@ -17,6 +17,7 @@ from agentcompass.records.checkpoint import EvaluationCheckpoint, LogicalAttempt
 from agentcompass.store.atomic import (
     Disk,
     Replacements,
+    move_folder,
     named_errors,
     read_record,
 )
@@ -192,12 +193,7 @@ class TaskFiles:
         """Once all files are there, publish the task by one rename."""
 
         def move() -> None:
-            with named_errors(target.directory):
-                try:
-                    files.disk.rename(source.directory, target.directory)
-                except FileNotFoundError:  # the first task in this state
-                    files.disk.make_folders(target.directory.parent)
-                    files.disk.rename(source.directory, target.directory)
+            move_folder(files.disk, source.directory, target.directory)
             self._kept.discard(task_id)
 
         files.then(move)

@@ -4,8 +4,8 @@ import os
 import resource
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from itertools import accumulate
 from pathlib import Path
 
@@ -65,22 +65,30 @@ class Held:
         await trio.testing.wait_all_tasks_blocked()
 
 
-async def test_what_gathers_is_synced_together_before_any_of_it_is_replaced(tmp_path: Path) -> None:
-    disk = FaultyDisk()
-    made = commits(tmp_path, disk)
-    held, answers = Held(made), []
-
-    async def change(number: int) -> None:
-        answers.append(await made.make(str(number), writing(tmp_path / str(number))))
-
+@asynccontextmanager
+async def gathering(made: Commits) -> AsyncIterator[trio.Nursery]:
+    """A nursery whose changes all wait for one that goes on once the body is over."""
+    held = Held(made)
     with trio.fail_after(SECONDS):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(held.first)
             await held.has_begun()
-            for number in range(3):
-                nursery.start_soon(change, number)
+            yield nursery
             await trio.testing.wait_all_tasks_blocked()
             held.go_on.set()
+
+
+async def test_what_gathers_is_synced_together_before_any_of_it_is_replaced(tmp_path: Path) -> None:
+    disk = FaultyDisk()
+    made = commits(tmp_path, disk)
+    answers: list[str] = []
+
+    async def change(number: int) -> None:
+        answers.append(await made.make(str(number), writing(tmp_path / str(number))))
+
+    async with gathering(made) as nursery:
+        for number in range(3):
+            nursery.start_soon(change, number)
 
     assert disk.steps == ["write"] * 3 + ["sync"] * 3 + ["rename"] * 3
     assert sorted(answers) == ["0", "1", "2"]
@@ -90,15 +98,9 @@ async def test_what_gathers_is_synced_together_before_any_of_it_is_replaced(tmp_
 async def test_two_changes_of_one_task_are_made_one_after_the_other(tmp_path: Path) -> None:
     disk = FaultyDisk()
     made = commits(tmp_path, disk)
-    held = Held(made)
-    with trio.fail_after(SECONDS):
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(held.first)
-            await held.has_begun()
-            for number in range(2):
-                nursery.start_soon(made.make, "one", writing(tmp_path / str(number)))
-            await trio.testing.wait_all_tasks_blocked()
-            held.go_on.set()
+    async with gathering(made) as nursery:
+        for number in range(2):
+            nursery.start_soon(made.make, "one", writing(tmp_path / str(number)))
 
     assert disk.steps == ["write", "sync", "rename"] * 2
 
@@ -108,7 +110,7 @@ async def test_what_fails_costs_that_change_alone(tmp_path: Path, name: str) -> 
     # of the steps of the second file alone
     at = {"write": 1, "sync": 2, "rename": 3}[name]
     made = commits(tmp_path, FaultyDisk(at, where="bad"))
-    held, faults = Held(made), []
+    faults: list[str] = []
 
     async def change(path: Path) -> None:
         try:
@@ -116,14 +118,9 @@ async def test_what_fails_costs_that_change_alone(tmp_path: Path, name: str) -> 
         except StoreError as error:
             faults.append(str(error))
 
-    with trio.fail_after(SECONDS):
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(held.first)
-            await held.has_begun()
-            for each in ("a", "bad", "c"):
-                nursery.start_soon(change, tmp_path / each)
-            await trio.testing.wait_all_tasks_blocked()
-            held.go_on.set()
+    async with gathering(made) as nursery:
+        for each in ("a", "bad", "c"):
+            nursery.start_soon(change, tmp_path / each)
 
     assert faults == [f"{tmp_path / 'bad'}: No space left on device"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "c"]
@@ -132,7 +129,6 @@ async def test_what_fails_costs_that_change_alone(tmp_path: Path, name: str) -> 
 async def test_not_too_many_files_are_open_at_once(tmp_path: Path) -> None:
     disk = FaultyDisk()
     made = commits(tmp_path, disk)
-    held = Held(made)
 
     def many(name: str) -> Callable[[Replacements], None]:
         def work(files: Replacements) -> None:
@@ -141,14 +137,9 @@ async def test_not_too_many_files_are_open_at_once(tmp_path: Path) -> None:
 
         return work
 
-    with trio.fail_after(SECONDS):
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(held.first)
-            await held.has_begun()
-            for name in map(str, range(40)):
-                nursery.start_soon(made.make, name, many(name))
-            await trio.testing.wait_all_tasks_blocked()
-            held.go_on.set()
+    async with gathering(made) as nursery:
+        for name in map(str, range(40)):
+            nursery.start_soon(made.make, name, many(name))
 
     still_open = accumulate({"write": 1, "sync": 0, "rename": -1}[step] for step in disk.steps)
     assert max(still_open) == 130  # 13 changes of 10
