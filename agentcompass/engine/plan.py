@@ -1,4 +1,7 @@
-"""What one attempt will use: the user's wish over recipes, over the task, over defaults. Pure."""
+"""What one attempt will use: the user's wish over recipes, over the task, over defaults. Pure.
+
+A plan is made in this order: `plan_of_task`, `with_recipes`, `with_wishes`.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -30,19 +33,6 @@ _EXECUTION = (
     *("artifact_limits", "artifacts", "artifact_collect"),
 )
 _DEFAULTS = attrs.fields_dict(ExecutionOptions)
-
-
-def resolve_plan(
-    request: RunRequest,
-    task: TaskSpec,
-    *,
-    evaluation_mode: EvaluationMode,
-    default_run_timeout_seconds: float | None,
-    recipes: Sequence[Recipe] = (),
-) -> ExecutionPlan:
-    """The plan of every attempt of `task`. Multipliers are applied; recipes are tried in order."""
-    draft = plan_of_task(request, task, evaluation_mode, default_run_timeout_seconds)
-    return with_wishes(with_recipes(draft, task, recipes), request, task)
 
 
 def with_recipes(plan: ExecutionPlan, task: TaskSpec, recipes: Sequence[Recipe]) -> ExecutionPlan:

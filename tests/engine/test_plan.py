@@ -5,7 +5,7 @@ from typing import Any
 import attrs
 import pytest
 
-from agentcompass.engine.plan import check_plan, resolve_plan
+from agentcompass.engine.plan import check_plan
 from agentcompass.engine.plan_record import plan_record
 from agentcompass.errors import EnvironmentFailed, TaskInvalid
 from agentcompass.protocols import Capabilities
@@ -25,6 +25,7 @@ from agentcompass.records.request import (
     RunRequest,
 )
 from agentcompass.records.task import ArtifactSpec, EvaluationMode, TaskSpec
+from tests.engine.plans import resolve_plan
 
 TASK = TaskSpec(
     task_id="t",

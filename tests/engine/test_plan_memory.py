@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from agentcompass.deadlines import CleanupClock
 from agentcompass.engine.job import Run
-from agentcompass.engine.plan import resolve_plan
 from agentcompass.engine.plan_record import PlanRecords, plan_record
 from agentcompass.engine.planning import plan_task
 from agentcompass.errors import EnvironmentFailed, TaskInvalid
@@ -19,6 +18,7 @@ from agentcompass.records.metrics import binary_contract
 from agentcompass.records.plan import ExecutionPlan
 from agentcompass.records.run_info import MetricBasis, declared
 from agentcompass.records.task import ArtifactSpec, CollectCommand, TaskSpec
+from tests.engine.plans import resolve_plan
 from tests.fakes import MemoryStore, ScriptedEnvironment, World, make_job
 
 BASIS = MetricBasis(

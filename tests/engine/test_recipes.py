@@ -6,7 +6,6 @@ from pathlib import Path
 import attrs
 import pytest
 
-from agentcompass.engine.plan import resolve_plan
 from agentcompass.engine.recipes import apply_recipe
 from agentcompass.engine.tree import run_job
 from agentcompass.errors import TaskInvalid
@@ -20,6 +19,7 @@ from agentcompass.records.request import (
     RunRequest,
 )
 from agentcompass.records.task import ArtifactSpec, TaskSpec
+from tests.engine.plans import resolve_plan
 from tests.fakes import MemoryStore, Scripted, World, make_job
 
 TASK = TaskSpec(task_id="t", run_timeout_seconds=100.0, evaluation_timeout_seconds=50.0)
